@@ -1,0 +1,37 @@
+/* binding.c: errors and arrays between the core and Python. */
+#include "binding.h"
+
+PyObject *pfnnc_raise(const pfnn_error *error)
+{
+    PyObject *type = PyExc_RuntimeError;
+    switch (error->code) {
+    case PFNN_OK:
+        break;
+    case PFNN_ERROR_VALUE:
+    case PFNN_ERROR_PARSE: /* bvh.c raises BVHError itself, with path, line and column */
+        type = PyExc_ValueError;
+        break;
+    case PFNN_ERROR_MEMORY:
+        type = PyExc_MemoryError;
+        break;
+    case PFNN_ERROR_IO:
+        type = PyExc_OSError;
+        break;
+    case PFNN_ERROR_NONFINITE:
+        type = PyExc_FloatingPointError;
+        break;
+    }
+    PyErr_SetString(type, error->message);
+    return NULL;
+}
+
+PyArrayObject *pfnnc_input(PyObject *object, int type, int dimensions, const char *name)
+{
+    PyObject *array = PyArray_FROM_OTF(object, type, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_NOTSWAPPED);
+    if (array && dimensions >= 0 && PyArray_NDIM((PyArrayObject *)array) != dimensions) {
+        PyErr_Format(PyExc_ValueError, "%s must have %d dimensions, got %d", name, dimensions,
+                     PyArray_NDIM((PyArrayObject *)array));
+        Py_CLEAR(array);
+    }
+    return (PyArrayObject *)array;
+}

@@ -1,0 +1,8 @@
+/* skeleton.c: skeleton for Python. */
+#include "binding.h"
+
+int pfnnc_add_skeleton(PyObject *module)
+{
+    (void)module;
+    return 0;
+}

@@ -1,0 +1,26 @@
+"""Data-driven character animation: BVH clips to a walking character, with a pure C core.
+
+The way of the data is the order of the modules::
+
+    bvh -> skeleton -> phase + features -> dataset -> training -> network -> synthesis -> metrics -> viewer
+
+Conventions: right-handed, y up, metres, seconds, radians; quaternions ``[w, x, y, z]``; phase in cycles.
+"""
+
+from .blendtree import *
+from .bvh import *
+from .control import *
+from .dataset import *
+from .features import *
+from .metrics import *
+from .motion_model import *
+from .network import *
+from .phase import *
+from .root_motion import *
+from .rotation import *
+from .skeleton import *
+from .synthesis import *
+from .synthetic import *
+from .training import *
+
+__version__ = "0.1.0"

@@ -1,0 +1,3 @@
+"""blendtree."""
+
+__all__: list[str] = []

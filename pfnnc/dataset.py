@@ -1,0 +1,3 @@
+"""dataset."""
+
+__all__: list[str] = []

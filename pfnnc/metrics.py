@@ -1,0 +1,3 @@
+"""metrics."""
+
+__all__: list[str] = []

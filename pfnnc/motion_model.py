@@ -1,0 +1,3 @@
+"""motion_model."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""network."""
+
+__all__: list[str] = []

@@ -1,0 +1,3 @@
+"""phase."""
+
+__all__: list[str] = []

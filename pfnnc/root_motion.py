@@ -1,0 +1,3 @@
+"""root_motion."""
+
+__all__: list[str] = []

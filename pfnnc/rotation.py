@@ -1,0 +1,3 @@
+"""rotation."""
+
+__all__: list[str] = []

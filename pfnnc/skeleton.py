@@ -1,0 +1,3 @@
+"""skeleton."""
+
+__all__: list[str] = []

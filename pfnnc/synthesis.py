@@ -1,0 +1,3 @@
+"""synthesis."""
+
+__all__: list[str] = []

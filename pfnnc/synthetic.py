@@ -1,0 +1,3 @@
+"""synthetic."""
+
+__all__: list[str] = []

@@ -1,0 +1,38 @@
+"""The package as a whole: what importing it costs and pulls in."""
+
+import subprocess
+import sys
+
+import pytest
+
+
+def test_import_pulls_in_numpy_only():
+    code = (
+        "import sys, numpy; before = set(sys.modules); import pfnnc; "
+        "print(sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
+    )
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert output.strip() == "['pfnnc']"
+
+
+def test_every_public_name_is_documented():
+    import pfnnc
+
+    names = [name for name in dir(pfnnc) if not name.startswith("_")]
+    missing = [name for name in names if not getattr(pfnnc, name).__doc__]
+    assert not missing
+
+
+@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: b"x" + d[1:], lambda d: d[:200] + b"\1" + d[201:], lambda d: b""])
+def test_store_refuses_damage(tmp_path, damage):
+    import numpy as np
+
+    from pfnnc import _store
+
+    path = tmp_path / "file"
+    _store.save(path, "network", {"a": np.arange(6.0).reshape(2, 3)}, {"beta": 8.0})
+    arrays, settings = _store.load(path, "network")
+    assert settings == {"beta": 8.0} and np.array_equal(arrays["a"], np.arange(6.0).reshape(2, 3))
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match="is no network file"):
+        _store.load(path, "network")
