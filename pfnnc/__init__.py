@@ -7,6 +7,7 @@ The way of the data is the order of the modules::
 Conventions: right-handed, y up, metres, seconds, radians; quaternions ``[w, x, y, z]``; phase in cycles.
 """
 
+from ._threads import *
 from .blendtree import *
 from .bvh import *
 from .control import *

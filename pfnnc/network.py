@@ -1,3 +1,400 @@
-"""network."""
+"""Phase-functioned networks: layers whose weights are a blend, by phase, of a few kernels.
 
-__all__: list[str] = []
+The layer is ``y = sum_k a_k(p) (x W_k + b_k)``; its shares ``a_k`` come from one of three phase functions:
+
+``"rbf"``
+    ``exp(-beta (p - c_k)^2)`` over their sum, ``c = linspace(0, 1, K)``. The article's. It does not close at the
+    wrap: the shares at phase 0 and at phase 1 differ.
+``"cyclic"``
+    proportional to ``exp(beta / (2 pi^2) (cos 2 pi (p - k/K) - 1))``. Nearly flat at ``beta=8``; near 32 suits K = 8.
+``"catmull_rom"``
+    the cyclic cubic of Holden, Komura, Saito, *Phase-Functioned Neural Networks for Character Control* (2017).
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+
+from . import _check, _core, _store
+
+__all__ = ["PFNNLayer", "SimplifiedPFNN"]
+
+KERNELS = ("rbf", "cyclic", "catmull_rom")
+ACTIVATIONS = ("relu", "elu")
+INITS = ("article", "he")
+MOST_KERNELS, MOST_SIZE, MOST_PARAMETERS = 64, 1 << 20, 1 << 30
+
+
+class _Network(_core.Network):
+    """What a layer and a network share: one flat array of parameters, views of it by name, and the call."""
+
+    _options: dict
+
+    def _set_up(self, sizes: tuple[int, ...], options: dict, parameters: np.ndarray | None = None) -> None:
+        """Check the options, take or make the flat array of parameters."""
+        kernel = _check.option(options["kernel"], "kernel", KERNELS)
+        activation = _check.option(options.get("activation", "relu"), "activation", ACTIVATIONS)
+        least = 4 if kernel == "catmull_rom" else 1
+        kernels = _check.integer(options["n_kernels"], "n_kernels", least=least, most=MOST_KERNELS)
+        beta = _check.number(options["beta"], "beta", above=0)
+        count = sum(kernels * m * (n + 1) for n, m in zip(sizes, sizes[1:], strict=False))
+        if count > MOST_PARAMETERS:
+            raise ValueError(f"sizes {sizes} with n_kernels={kernels} make {count} parameters, at most {MOST_PARAMETERS}")
+        if parameters is None:
+            parameters = np.zeros(count, _float_type(options["dtype"]))
+        self._bind(parameters, sizes, kernels, beta, KERNELS.index(kernel), ACTIVATIONS.index(activation))
+        self._parameters, self._sizes = parameters, sizes
+        self._options = {**options, "n_kernels": kernels, "beta": beta, "dtype": parameters.dtype.type}
+
+    def _views(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """(weights, bias) of each layer, views of the flat array."""
+        views, at, kernels = [], 0, self.n_kernels
+        for n, m in zip(self._sizes, self._sizes[1:], strict=False):
+            weights = self._parameters[at : at + kernels * n * m].reshape(kernels, n, m)
+            bias = self._parameters[at + weights.size : at + weights.size + kernels * m].reshape(kernels, m)
+            views.append((weights, bias))
+            at += weights.size + bias.size
+        return views
+
+    @property
+    def in_dim(self) -> int:
+        """Number of inputs."""
+        return self._sizes[0]
+
+    @property
+    def out_dim(self) -> int:
+        """Number of outputs."""
+        return self._sizes[-1]
+
+    @property
+    def n_kernels(self) -> int:
+        """Number of kernels, K."""
+        return self._options["n_kernels"]
+
+    @property
+    def beta(self) -> float:
+        """Sharpness of the phase function."""
+        return self._options["beta"]
+
+    @property
+    def kernel(self) -> str:
+        """The phase function: "rbf", "cyclic" or "catmull_rom"."""
+        return self._options["kernel"]
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the parameters, float32 or float64."""
+        return self._parameters.dtype
+
+    def shares(self, phase) -> np.ndarray:
+        """The kernels' shares at each phase, (B, K) float64."""
+        phase = _check.phases(phase, "phase", (None,), dtype=np.float64)
+        return _core.phase_shares(phase, self.n_kernels, self.beta, KERNELS.index(self.kernel))[0]
+
+    def _prepare(self, x, phase, out):
+        """The call for every argument that is not yet a plain array of the right shape."""
+        x = _check.array(x, "x", (None, self.in_dim), finite=False)
+        phase = _check.phases(phase, "phase", (len(x),))
+        if out is None:
+            return self._forward(_aligned(x), _aligned(phase), None)
+        if not isinstance(out, np.ndarray):
+            raise TypeError(f"out must be a NumPy array, got {type(out).__name__}")
+        if out.dtype != x.dtype:
+            raise TypeError(f"out must have dtype {x.dtype}, that of the result, got {out.dtype}")
+        _check.check_shape(out, "out", (len(x), self.out_dim))
+        if not out.flags.writeable:
+            raise ValueError("out must be writable, got a read-only array")
+        out[...] = self._forward(_aligned(x), _aligned(phase), None)  # it may overlap the inputs
+        return out
+
+    def __reduce__(self):
+        return _rebuilt, (type(self), self._sizes, self._options, self._parameters)
+
+    def __copy__(self):
+        return _rebuilt(type(self), self._sizes, self._options, self._parameters.copy())
+
+
+class PFNNLayer(_Network):
+    """One phase-functioned layer: ``layer(x, phase)`` is ``sum_k a_k(phase) (x @ weights[k] + bias[k])``.
+
+    Parameters
+    ----------
+    in_dim, out_dim : int
+    n_kernels : int
+        K, 1 to 64; the usual range is 4 to 16. "catmull_rom" needs at least 4.
+    beta : float
+        Sharpness of "rbf" and "cyclic".
+    kernel : "rbf", "cyclic" or "catmull_rom"
+    seed : int, numpy.random.Generator or None
+        Weights start as N(0, 1) * 0.1, the bias as 0. The same seed gives the same bits; None draws fresh.
+    dtype : float32 or float64
+
+    Calls take x (B, in_dim) of any strides and phase (B,) in [0, 1], and return (B, out_dim) of x's type
+    (float64 for integers); ``out=`` takes the result instead of a new array. NaN in a row of x stays in that row.
+    ``ValueError`` for wrong shapes and phases.
+
+    >>> import numpy as np
+    >>> layer = PFNNLayer(3, 2, n_kernels=4, seed=0)
+    >>> layer.weights.shape, layer.bias.shape
+    ((4, 3, 2), (4, 2))
+    >>> layer(np.ones((5, 3)), np.linspace(0, 1, 5)).shape
+    (5, 2)
+    """
+
+    def __init__(self, in_dim, out_dim, n_kernels=8, beta=8.0, *, kernel="rbf", seed=None, dtype=np.float32):
+        sizes = (_size(in_dim, "in_dim"), _size(out_dim, "out_dim"))
+        self._set_up(sizes, {"n_kernels": n_kernels, "beta": beta, "kernel": kernel, "dtype": dtype})
+        _draw(self._views(), _generator(seed), "article")
+
+    @property
+    def weights(self) -> np.ndarray:
+        """(K, in_dim, out_dim), a writable view."""
+        return self._views()[0][0]
+
+    @weights.setter
+    def weights(self, value):
+        self._assign("weights", self.weights, value)
+
+    @property
+    def bias(self) -> np.ndarray:
+        """(K, out_dim), a writable view."""
+        return self._views()[0][1]
+
+    @bias.setter
+    def bias(self, value):
+        self._assign("bias", self.bias, value)
+
+    def _assign(self, name: str, view: np.ndarray, value) -> None:
+        view[...] = _check.array(value, name, view.shape)
+
+    def __repr__(self):
+        return (
+            f"PFNNLayer({self.in_dim}, {self.out_dim}, n_kernels={self.n_kernels}, beta={self.beta:g}, "
+            f"kernel={self.kernel!r}, dtype={self.dtype.name})"
+        )
+
+
+class SimplifiedPFNN(_Network):
+    """Three phase-functioned layers with an activation between: in_dim, hidden, hidden, out_dim.
+
+    Parameters
+    ----------
+    in_dim, out_dim, hidden : int
+    n_kernels, beta, kernel, seed, dtype
+        As of `PFNNLayer`; the layers ``fc1``, ``fc2``, ``fc3`` draw from one generator in turn.
+    activation : "relu" or "elu" (alpha 1)
+    init : "article" or "he"
+        Weights N(0, 1) * 0.1, or N(0, 2 / inputs). The bias starts as 0.
+
+    ``model(x, phase, out=None)`` is the forward pass, see `PFNNLayer`. It computes in float32 where x and the
+    parameters are float32, else in float64. A row has the same bits in whatever batch it stands and whatever the
+    number of threads.
+
+    >>> import numpy as np
+    >>> model = SimplifiedPFNN(6, 2, hidden=8, kernel="cyclic", beta=32, seed=0)
+    >>> model(np.ones((3, 6), np.float32), np.array([0.0, 0.5, 1.0])).dtype
+    dtype('float32')
+    >>> sorted(model.state_dict())
+    ['fc1.bias', 'fc1.weights', 'fc2.bias', 'fc2.weights', 'fc3.bias', 'fc3.weights']
+    """
+
+    def __init__(
+        self,
+        in_dim=1236,
+        out_dim=103,
+        hidden=256,
+        n_kernels=8,
+        beta=8.0,
+        *,
+        kernel="rbf",
+        activation="relu",
+        init="article",
+        seed=None,
+        dtype=np.float32,
+    ):
+        hidden = _size(hidden, "hidden")
+        sizes = (_size(in_dim, "in_dim"), hidden, hidden, _size(out_dim, "out_dim"))
+        options = {"n_kernels": n_kernels, "beta": beta, "kernel": kernel, "activation": activation, "dtype": dtype}
+        init = _check.option(init, "init", INITS)
+        generator = _generator(seed)
+        self._set_up(sizes, options)
+        _draw(self._views(), generator, init)
+
+    def _set_up(self, sizes, options, parameters=None):
+        super()._set_up(sizes, options, parameters)
+        layer_options = {key: value for key, value in self._options.items() if key != "activation"}
+        at, self._layers = 0, []
+        for n, m in zip(sizes, sizes[1:], strict=False):
+            layer, count = PFNNLayer.__new__(PFNNLayer), self.n_kernels * m * (n + 1)
+            layer._set_up((n, m), layer_options, self._parameters[at : at + count])
+            self._layers.append(layer)
+            at += count
+
+    @property
+    def fc1(self) -> PFNNLayer:
+        """The first layer; its weights and bias are views of the model's."""
+        return self._layers[0]
+
+    @property
+    def fc2(self) -> PFNNLayer:
+        """The second layer."""
+        return self._layers[1]
+
+    @property
+    def fc3(self) -> PFNNLayer:
+        """The last layer."""
+        return self._layers[2]
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units."""
+        return self._sizes[1]
+
+    @property
+    def activation(self) -> str:
+        """ "relu" or "elu"."""
+        return self._options["activation"]
+
+    def __repr__(self):
+        return (
+            f"SimplifiedPFNN({self.in_dim}, {self.out_dim}, hidden={self.hidden}, n_kernels={self.n_kernels}, "
+            f"beta={self.beta:g}, kernel={self.kernel!r}, activation={self.activation!r}, dtype={self.dtype.name})"
+        )
+
+    def state_dict(self) -> dict[str, np.ndarray]:
+        """Copies of the parameters: "fc1.weights" (K, in, out), "fc1.bias" (K, out), and so on."""
+        return {name: view.copy() for name, view in self._named().items()}
+
+    def _named(self) -> dict[str, np.ndarray]:
+        return {
+            f"fc{i}.{part}": view
+            for i, views in enumerate(self._views(), 1)
+            for part, view in zip(("weights", "bias"), views, strict=True)
+        }
+
+    def load_state_dict(self, state: Mapping) -> Self:
+        """Take the parameters of a mapping of NumPy arrays or PyTorch tensors: all of them or, on error, none.
+
+        A "fc1.centers" entry, as PyTorch modules of the article have it, is accepted and checked. ``ValueError``
+        naming the entry that is missing, unknown, misshapen, not finite, or the centres of another phase function.
+        """
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be a mapping of names to arrays, got {type(state).__name__}")
+        views, values = self._named(), {}
+        for name, value in state.items():
+            if name in views:
+                values[name] = _entry(name, value, views[name].shape, self.dtype)
+            elif name in ("fc1.centers", "fc2.centers", "fc3.centers") and self._centers() is not None:
+                self._check_centers(name, value)
+            else:
+                raise ValueError(f"state has an unknown entry {name!r}, expected {', '.join(views)}")
+        for name in views:
+            if name not in values:
+                raise ValueError(f"state has no entry {name!r}")
+        for name, value in values.items():
+            views[name][...] = value
+        return self
+
+    def _centers(self) -> np.ndarray | None:
+        if self.kernel == "rbf":
+            return np.linspace(0, 1, self.n_kernels)
+        return np.arange(self.n_kernels) / self.n_kernels if self.kernel == "cyclic" else None
+
+    def _check_centers(self, name: str, value) -> None:
+        wanted = self._centers()
+        got = _entry(name, value, wanted.shape, np.float64)
+        wrong = np.abs(got - wanted) > 1e-5
+        if wrong.any():
+            raise ValueError(f"{_check.at(name, got, wrong)} is not the centre {wanted[np.argmax(wrong)]:g} of {self.kernel!r}")
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write sizes, kernel, activation and parameters to one checksummed file, whole or not at all (``OSError``)."""
+        _store.save(path, "network", self._to_arrays())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """Read a file that `save` wrote. ``FileNotFoundError``; ``ValueError`` where it is damaged or something else."""
+        return cls._from_arrays(_store.load(path, "network")[0], os.fspath(path))
+
+    def _to_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+        """The arrays of a file, in which csrc/core/store.c finds the network too."""
+        kinds = [KERNELS.index(self.kernel), ACTIVATIONS.index(self.activation)]
+        arrays = {"config": np.array([*self._sizes, self.n_kernels, *kinds], "<i8"), "beta": np.array([self.beta], "<f8")}
+        arrays.update(self._named())
+        little = self.dtype.newbyteorder("<")
+        return {prefix + k: v.astype(little, copy=False) if v.dtype == self.dtype else v for k, v in arrays.items()}
+
+    @classmethod
+    def _from_arrays(cls, arrays: Mapping[str, np.ndarray], path: str, prefix: str = "") -> Self:
+        """The network of a file's arrays; ``ValueError`` where they do not make one."""
+        arrays = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+        try:
+            config, beta = arrays.pop("config").astype(np.int64, casting="safe"), arrays.pop("beta")
+            in_dim, hidden, hidden_2, out_dim, kernels, kernel, activation = config.tolist()
+            if hidden != hidden_2 or not (0 <= kernel < len(KERNELS) and 0 <= activation < len(ACTIVATIONS)):
+                raise ValueError(f"its config {config.tolist()} is wrong")
+            dtype = arrays["fc1.weights"].dtype
+            if (kernels, in_dim, hidden) != arrays["fc1.weights"].shape or beta.shape != (1,):
+                raise ValueError("its shapes do not fit its config")
+            model = cls.__new__(cls)
+            options = {"n_kernels": kernels, "beta": float(beta[0]), "kernel": KERNELS[kernel], "dtype": dtype}
+            model._set_up((in_dim, hidden, hidden, out_dim), {**options, "activation": ACTIVATIONS[activation]})
+            return model.load_state_dict(arrays)
+        except KeyError as error:
+            raise ValueError(f"{path} holds no network: it has no entry {error}") from None
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{path} holds no network: {error}") from None
+
+
+def _size(value, name: str) -> int:
+    return _check.integer(value, name, least=1, most=MOST_SIZE)
+
+
+def _float_type(value) -> np.dtype:
+    try:
+        dtype = np.dtype(value)
+    except TypeError:
+        raise TypeError(f"dtype must be float32 or float64, got {value!r}") from None
+    if value is None or dtype.newbyteorder("=") not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {value if value is None else dtype}")
+    return dtype.newbyteorder("=")
+
+
+def _generator(seed) -> "np.random.Generator":
+    if seed is None or isinstance(seed, np.random.Generator):
+        return np.random.default_rng(seed)
+    return np.random.default_rng(_check.integer(seed, "seed", least=0))
+
+
+def _draw(views, generator: "np.random.Generator", init: str) -> None:
+    """Normal weights, drawn in float64 layer by layer."""
+    for weights, _ in views:
+        scale = 0.1 if init == "article" else np.sqrt(2 / weights.shape[1])
+        for kernel in weights:
+            kernel[...] = generator.standard_normal(kernel.shape) * scale
+
+
+def _entry(name: str, value, shape: tuple[int, ...], dtype) -> np.ndarray:
+    """A finite array of the shape and type from a NumPy array or a PyTorch tensor."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        if value.dtype.is_floating_point:
+            value = value.double()
+        value = value.numpy()
+    array = _check.array(value, name, shape)
+    with np.errstate(over="ignore"):
+        array = array.astype(dtype)
+    _check.check_finite(array, name)
+    return array
+
+
+def _aligned(array: np.ndarray) -> np.ndarray:
+    return np.require(array, requirements="A")
+
+
+def _rebuilt(cls, sizes, options, parameters):
+    model = cls.__new__(cls)
+    model._set_up(sizes, options, np.ascontiguousarray(parameters))
+    return model

@@ -58,6 +58,15 @@ PFNN_API pfnn_status pfnn_fail(pfnn_error *error, pfnn_status code, int64_t inde
 
 /* ---- threads ------------------------------------------------------------------------------ */
 
+typedef void (*pfnn_task)(void *context, int64_t index);
+
+/*
+ * Call task(context, i) once for each i in [0, count), over at most `threads` threads, the caller's included; return
+ * when all are done. Tasks must write to places of their own, and the order in which they run must not show in any
+ * result. Where a thread cannot be had the others do its work. Nothing is kept between calls.
+ */
+PFNN_API void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *context);
+
 
 /* ---- rotation ----------------------------------------------------------------------------- */
 
@@ -84,6 +93,86 @@ PFNN_API pfnn_status pfnn_fail(pfnn_error *error, pfnn_status code, int64_t inde
 
 
 /* ---- network ------------------------------------------------------------------------------ */
+
+typedef enum pfnn_type { PFNN_FLOAT32 = 0, PFNN_FLOAT64 = 1 } pfnn_type;
+typedef enum pfnn_phase_kernel { PFNN_RBF = 0, PFNN_CYCLIC = 1, PFNN_CATMULL_ROM = 2 } pfnn_phase_kernel;
+typedef enum pfnn_activation { PFNN_RELU = 0, PFNN_ELU = 1 } pfnn_activation;
+
+enum { PFNN_MAX_LAYERS = 3, PFNN_MAX_KERNELS = 64, PFNN_MAX_SIZE = 1 << 20 };
+
+/* Sizes and kinds of a network: y = layer(... act(layer(x))), each layer sum_k a_k(phase) (x W_k + b_k). */
+typedef struct pfnn_net_config {
+    int32_t layers;                    /* 1 (a PFNNLayer) or 3 (a SimplifiedPFNN) */
+    int32_t size[PFNN_MAX_LAYERS + 1]; /* inputs, hidden units, ..., outputs */
+    int32_t kernels;                   /* K */
+    double beta;                       /* sharpness of rbf and cyclic */
+    pfnn_phase_kernel kernel;
+    pfnn_activation activation;        /* between layers; ELU has alpha 1 */
+    pfnn_type type;                    /* of the parameters */
+} pfnn_net_config;
+
+/* A network: its parameters are one allocation of the caller's, layer after layer, weights before bias. */
+typedef struct pfnn_net {
+    pfnn_net_config config;
+    void *weights[PFNN_MAX_LAYERS];    /* (kernels, size[l], size[l + 1]) */
+    void *bias[PFNN_MAX_LAYERS];       /* (kernels, size[l + 1]) */
+} pfnn_net;
+
+/* One call's arrays. x (rows, inputs) and y (rows, outputs) have any strides, in bytes; y must overlap nothing. */
+typedef struct pfnn_net_batch {
+    int64_t rows;
+    pfnn_type type;                    /* of x and y */
+    const void *x;
+    ptrdiff_t x_row, x_column;
+    const double *phase;               /* (rows), each in [0, 1] */
+    void *y;
+    ptrdiff_t y_row, y_column;
+} pfnn_net_batch;
+
+/* What a layer's backward pass makes. All of it is added to what stands there; NULL where not wanted. */
+typedef struct pfnn_layer_gradients {
+    void *dx;                          /* (rows, in) */
+    double *dshare;                    /* (rows, kernels) */
+    void *dweights;                    /* (kernels, in, out) */
+    void *dbias;                       /* (kernels, out) */
+} pfnn_layer_gradients;
+
+/* PFNN_ERROR_VALUE where sizes, kernels, beta or an enumerator are out of range (catmull_rom needs 4 kernels). */
+PFNN_API pfnn_status pfnn_net_check(const pfnn_net_config *config, pfnn_error *error);
+
+/* Number of parameters of a checked config, and the pointers into an allocation of that many. */
+PFNN_API int64_t pfnn_net_count(const pfnn_net_config *config);
+PFNN_API void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameters);
+
+/*
+ * The kernels' shares a_k of each phase, (rows, K), and where `slope` is not NULL their derivatives by phase.
+ * rbf: exp(-beta (p - c_k)^2) over their sum, c = linspace(0, 1, K). cyclic: the same of
+ * exp(beta / (2 pi^2) (cos 2 pi (p - k / K) - 1)). catmull_rom: the four weights of the cyclic cubic at s = p K.
+ * PFNN_ERROR_VALUE, with the index, where a phase is NaN or outside [0, 1].
+ */
+PFNN_API pfnn_status pfnn_phase_shares(double *share, double *slope, const pfnn_net_config *config,
+                                       const double *phase, int64_t rows, pfnn_error *error);
+
+/* Bytes that a forward pass over so many rows works in; 64-byte alignment of the workspace is not needed. */
+PFNN_API size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads);
+
+/*
+ * The forward pass. It computes in float where parameters and x are, and else in double. Each row has the same bits
+ * whatever the batch it stands in and whatever the number of threads. PFNN_ERROR_VALUE for a phase outside [0, 1].
+ */
+PFNN_API pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
+                                      pfnn_error *error);
+
+/*
+ * One layer, forward (y is set) and backward, on contiguous arrays of the parameters' type, shares as above.
+ * `layer` counts from 0. No activation. The workspace of the backward pass is
+ * `pfnn_layer_workspace` bytes, that of the forward pass `pfnn_net_workspace`.
+ */
+PFNN_API size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads);
+PFNN_API void pfnn_layer_forward(void *y, const pfnn_net *net, int layer, const void *x, const double *share,
+                                 int64_t rows, void *workspace, int threads);
+PFNN_API void pfnn_layer_backward(const pfnn_layer_gradients *gradients, const pfnn_net *net, int layer, const void *x,
+                                  const double *share, const void *dy, int64_t rows, void *workspace, int threads);
 
 
 /* ---- training ----------------------------------------------------------------------------- */

@@ -31,6 +31,12 @@ PyObject *pfnnc_raise(const pfnn_error *error);
  */
 PyArrayObject *pfnnc_input(PyObject *object, int type, int dimensions, const char *name);
 
+/* What `set_num_threads` was told. */
+int pfnnc_num_threads(void);
+
+/* The core's view of a Python network, borrowed from `object`, or NULL with TypeError. Keep the object alive. */
+const pfnn_net *pfnnc_network(PyObject *object);
+
 /* One function a topic: 0, or -1 with an exception. */
 int pfnnc_add_ufuncs(PyObject *module);
 int pfnnc_add_root_motion(PyObject *module);

@@ -1,8 +1,296 @@
-/* network.c: network for Python. */
+/*
+ * network.c: networks for Python: `_core.Network`, the base of PFNNLayer and SimplifiedPFNN, and the thread count.
+ *
+ * A network holds one flat NumPy array with all parameters; Python's weights and bias are views of it. A call whose
+ * arguments are plain arrays of the right shape runs at once; all others go through the method `_prepare`, which
+ * checks and converts in Python and words the errors.
+ */
 #include "binding.h"
+
+#include <stdlib.h>
+
+/* below this many multiplications a call keeps the GIL; below the second one it keeps to one thread */
+enum { RELEASE_ABOVE = 100000 };
+static const double SHARE_ABOVE = 5e7;
+
+static int num_threads = 1;
+
+int pfnnc_num_threads(void)
+{
+    return num_threads;
+}
+
+static PyObject *set_threads(PyObject *self, PyObject *argument)
+{
+    (void)self;
+    long count = PyLong_AsLong(argument);
+    if (count == -1 && PyErr_Occurred())
+        return NULL;
+    num_threads = count < 1 ? 1 : count > 256 ? 256 : (int)count;
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_threads(PyObject *self, PyObject *argument)
+{
+    (void)self, (void)argument;
+    return PyLong_FromLong(num_threads);
+}
+
+
+/* ---- the type ----------------------------------------------------------------------------- */
+
+typedef struct {
+    PyObject_HEAD
+    PyObject *parameters; /* a flat array; NULL before _bind */
+    pfnn_net net;
+} Network;
+
+static PyTypeObject *network_type; /* one for the process: NumPy allows no second interpreter either */
+
+static void network_dealloc(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    Py_XDECREF(((Network *)object)->parameters);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
+}
+
+static PyObject *network_bind(PyObject *object, PyObject *arguments)
+{
+    Network *self = (Network *)object;
+    PyObject *object_in, *sizes, *old = self->parameters;
+    pfnn_net_config config = {0};
+    pfnn_error error;
+    int kernel, activation;
+
+    if (!PyArg_ParseTuple(arguments, "O!O!idii:_bind", &PyArray_Type, &object_in, &PyTuple_Type, &sizes,
+                          &config.kernels, &config.beta, &kernel, &activation))
+        return NULL;
+    PyArrayObject *parameters = (PyArrayObject *)object_in;
+    config.kernel = (pfnn_phase_kernel)kernel;
+    config.activation = (pfnn_activation)activation;
+    config.type = PyArray_TYPE(parameters) == NPY_FLOAT ? PFNN_FLOAT32 : PFNN_FLOAT64;
+    config.layers = (int32_t)PyTuple_Size(sizes) - 1;
+    for (int i = 0; i <= config.layers && i <= PFNN_MAX_LAYERS; i++) {
+        config.size[i] = (int32_t)PyLong_AsLong(PyTuple_GetItem(sizes, i));
+        if (PyErr_Occurred())
+            return NULL;
+    }
+    if (pfnn_net_check(&config, &error) != PFNN_OK)
+        return pfnnc_raise(&error);
+    if ((PyArray_TYPE(parameters) != NPY_FLOAT && PyArray_TYPE(parameters) != NPY_DOUBLE) ||
+        !PyArray_ISCARRAY(parameters) || PyArray_SIZE(parameters) != pfnn_net_count(&config)) {
+        PyErr_SetString(PyExc_ValueError, "parameters must be one contiguous array of the network's size");
+        return NULL;
+    }
+    self->parameters = Py_NewRef(object_in);
+    Py_XDECREF(old);
+    pfnn_net_bind(&self->net, &config, PyArray_DATA(parameters));
+    Py_RETURN_NONE;
+}
+
+const pfnn_net *pfnnc_network(PyObject *object)
+{
+    if (!PyObject_TypeCheck(object, network_type) || !((Network *)object)->parameters) {
+        PyErr_Format(PyExc_TypeError, "model must be a SimplifiedPFNN, got %R", Py_TYPE(object));
+        return NULL;
+    }
+    return &((Network *)object)->net;
+}
+
+
+/* ---- the call ----------------------------------------------------------------------------- */
+
+static bool is_plain(PyObject *object, int dimensions)
+{
+    if (!PyArray_Check(object))
+        return false;
+    PyArrayObject *array = (PyArrayObject *)object;
+    return (PyArray_TYPE(array) == NPY_FLOAT || PyArray_TYPE(array) == NPY_DOUBLE) && PyArray_ISALIGNED(array) &&
+           PyArray_ISNOTSWAPPED(array) && PyArray_NDIM(array) == dimensions;
+}
+
+/* The bytes that an array touches, as [low, high). */
+static void extent(PyArrayObject *array, const char **low, const char **high)
+{
+    *low = PyArray_BYTES(array);
+    *high = *low + PyArray_ITEMSIZE(array);
+    for (int i = 0; i < PyArray_NDIM(array); i++) {
+        npy_intp reach = (PyArray_DIM(array, i) - 1) * PyArray_STRIDE(array, i);
+        if (reach > 0)
+            *high += reach;
+        else
+            *low += reach;
+    }
+}
+
+static bool may_overlap(PyArrayObject *a, PyArrayObject *b)
+{
+    const char *a0, *a1, *b0, *b1;
+    extent(a, &a0, &a1);
+    extent(b, &b0, &b1);
+    return a0 < b1 && b0 < a1;
+}
+
+static bool fits(Network *self, PyObject *x, PyObject *phase, PyObject *out)
+{
+    const pfnn_net_config *config = &self->net.config;
+    if (!is_plain(x, 2) || !is_plain(phase, 1))
+        return false;
+    PyArrayObject *xa = (PyArrayObject *)x, *pa = (PyArrayObject *)phase, *oa = (PyArrayObject *)out;
+    npy_intp rows = PyArray_DIM(xa, 0);
+    if (PyArray_DIM(xa, 1) != config->size[0] || PyArray_DIM(pa, 0) != rows)
+        return false;
+    if (out == Py_None)
+        return true;
+    return is_plain(out, 2) && PyArray_TYPE(oa) == PyArray_TYPE(xa) && PyArray_ISWRITEABLE(oa) &&
+           PyArray_DIM(oa, 0) == rows && PyArray_DIM(oa, 1) == config->size[config->layers] && !may_overlap(oa, xa) &&
+           !may_overlap(oa, pa) && !may_overlap(oa, (PyArrayObject *)self->parameters);
+}
+
+static void read_phases(double *to, PyArrayObject *phase)
+{
+    const char *from = PyArray_BYTES(phase);
+    npy_intp rows = PyArray_DIM(phase, 0), stride = PyArray_STRIDE(phase, 0);
+    bool single = PyArray_TYPE(phase) == NPY_FLOAT;
+    for (npy_intp i = 0; i < rows; i++, from += stride)
+        to[i] = single ? (double)*(const float *)from : *(const double *)from;
+}
+
+/* Run the pass on arrays that fit; a new reference to `out`. A wrong phase is left to `_prepare`, which words it. */
+static PyObject *run(Network *self, PyArrayObject *x, PyArrayObject *phase, PyObject *out)
+{
+    const pfnn_net_config *config = &self->net.config;
+    npy_intp shape[2] = {PyArray_DIM(x, 0), config->size[config->layers]};
+    pfnn_type type = PyArray_TYPE(x) == NPY_FLOAT ? PFNN_FLOAT32 : PFNN_FLOAT64;
+    PyObject *result;
+    pfnn_status status;
+
+    double work = (double)PyArray_SIZE((PyArrayObject *)self->parameters) * (double)shape[0];
+    int threads = work > SHARE_ABOVE ? num_threads : 1;
+    size_t phase_bytes = (size_t)shape[0] * sizeof(double);
+    double *workspace = malloc(phase_bytes + pfnn_net_workspace(&self->net, type, shape[0], threads) + 1);
+    if (!workspace)
+        return PyErr_NoMemory();
+    result = out == Py_None ? PyArray_SimpleNew(2, shape, PyArray_TYPE(x)) : Py_NewRef(out);
+    if (!result)
+        goto done;
+    PyArrayObject *y = (PyArrayObject *)result;
+
+    read_phases(workspace, phase);
+    pfnn_net_batch batch = {
+        .rows = shape[0], .type = type, .x = PyArray_DATA(x), .x_row = PyArray_STRIDE(x, 0),
+        .x_column = PyArray_STRIDE(x, 1), .phase = workspace, .y = PyArray_DATA(y), .y_row = PyArray_STRIDE(y, 0),
+        .y_column = PyArray_STRIDE(y, 1),
+    };
+    PyThreadState *state = work > RELEASE_ABOVE ? PyEval_SaveThread() : NULL;
+    status = pfnn_net_forward(&self->net, &batch, (char *)workspace + phase_bytes, threads, NULL);
+    if (state)
+        PyEval_RestoreThread(state);
+    if (status != PFNN_OK) {
+        Py_DECREF(result);
+        result = PyObject_CallMethod((PyObject *)self, "_prepare", "OOO", x, phase, Py_None);
+    }
+done:
+    free(workspace);
+    return result;
+}
+
+static PyObject *network_forward(PyObject *object, PyObject *arguments)
+{
+    Network *self = (Network *)object;
+    PyObject *x, *phase, *out;
+    if (!PyArg_ParseTuple(arguments, "OOO:_forward", &x, &phase, &out))
+        return NULL;
+    if (!self->parameters || !fits(self, x, phase, out)) {
+        PyErr_SetString(PyExc_RuntimeError, "_forward needs prepared arrays");
+        return NULL;
+    }
+    return run(self, (PyArrayObject *)x, (PyArrayObject *)phase, out);
+}
+
+static PyObject *network_call(PyObject *object, PyObject *arguments, PyObject *keywords)
+{
+    static char *names[] = {"x", "phase", "out", NULL};
+    Network *self = (Network *)object;
+    PyObject *x, *phase, *out = Py_None;
+    if (!PyArg_ParseTupleAndKeywords(arguments, keywords, "OO|O:__call__", names, &x, &phase, &out))
+        return NULL;
+    if (self->parameters && fits(self, x, phase, out))
+        return run(self, (PyArrayObject *)x, (PyArrayObject *)phase, out);
+    return PyObject_CallMethod(object, "_prepare", "OOO", x, phase, out);
+}
+
+static PyMethodDef network_methods[] = {
+    {"_bind", network_bind, METH_VARARGS, "_bind($self, parameters, sizes, kernels, beta, kernel, activation, /)\n--\n\n"},
+    {"_forward", network_forward, METH_VARARGS, "_forward($self, x, phase, out, /)\n--\n\n"},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot network_slots[] = {
+    {Py_tp_dealloc, network_dealloc},
+    {Py_tp_methods, network_methods},
+    {Py_tp_call, network_call},
+    {Py_tp_doc, "The core of PFNNLayer and SimplifiedPFNN."},
+    {0, NULL},
+};
+
+static PyType_Spec network_spec = {
+    .name = "pfnnc._core.Network",
+    .basicsize = sizeof(Network),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = network_slots,
+};
+
+
+/* ---- the phase function ------------------------------------------------------------------- */
+
+static PyObject *phase_shares(PyObject *module, PyObject *arguments)
+{
+    (void)module;
+    PyObject *object, *result = NULL;
+    PyArrayObject *phase;
+    PyObject *share = NULL, *slope = NULL;
+    pfnn_net_config config = {.layers = 1, .size = {1, 1}};
+    pfnn_error error;
+    int kernel;
+
+    if (!PyArg_ParseTuple(arguments, "Oidi:phase_shares", &object, &config.kernels, &config.beta, &kernel))
+        return NULL;
+    config.kernel = (pfnn_phase_kernel)kernel;
+    if (pfnn_net_check(&config, &error) != PFNN_OK)
+        return pfnnc_raise(&error);
+    if (!(phase = pfnnc_input(object, NPY_DOUBLE, 1, "phase")))
+        return NULL;
+    npy_intp shape[2] = {PyArray_DIM(phase, 0), config.kernels};
+    share = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+    slope = PyArray_SimpleNew(2, shape, NPY_DOUBLE);
+    if (share && slope) {
+        if (pfnn_phase_shares(PyArray_DATA((PyArrayObject *)share), PyArray_DATA((PyArrayObject *)slope), &config, PyArray_DATA(phase), shape[0],
+                              &error) == PFNN_OK)
+            result = PyTuple_Pack(2, share, slope);
+        else
+            pfnnc_raise(&error);
+    }
+    Py_XDECREF(share);
+    Py_XDECREF(slope);
+    Py_DECREF(phase);
+    return result;
+}
+
+static PyMethodDef functions[] = {
+    {"set_num_threads", set_threads, METH_O, "set_num_threads(count, /)\n--\n\n"},
+    {"get_num_threads", get_threads, METH_NOARGS, "get_num_threads()\n--\n\n"},
+    {"phase_shares", phase_shares, METH_VARARGS,
+     "phase_shares(phase, n_kernels, beta, kernel, /)\n--\n\nShares of the kernels and their slopes, each (N, K)."},
+    {NULL, NULL, 0, NULL},
+};
 
 int pfnnc_add_network(PyObject *module)
 {
-    (void)module;
-    return 0;
+    PyObject *type = PyType_FromModuleAndSpec(module, &network_spec, NULL);
+    if (!type)
+        return -1;
+    network_type = (PyTypeObject *)type; /* keeps the reference */
+    return PyModule_AddObjectRef(module, "Network", type) < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

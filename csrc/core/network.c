@@ -1,0 +1,143 @@
+/* network.c: the phase-functioned network: sizes, forward and backward passes. */
+#include "network.h"
+
+#include <math.h>
+
+static int64_t pfnn_widest(const pfnn_net_config *config)
+{
+    int64_t widest = 0;
+    for (int i = 0; i <= config->layers; i++)
+        widest = config->size[i] > widest ? config->size[i] : widest;
+    return widest;
+}
+
+#define REAL float
+#define WEIGHT float
+#define NAME(x) x##_ff
+#include "network_body.h"
+
+#define REAL double
+#define WEIGHT double
+#define NAME(x) x##_dd
+#include "network_body.h"
+
+#define REAL double
+#define WEIGHT float
+#define NAME(x) x##_df
+#define MIXED
+#include "network_body.h"
+
+pfnn_status pfnn_net_check(const pfnn_net_config *config, pfnn_error *error)
+{
+    if (config->layers < 1 || config->layers > PFNN_MAX_LAYERS)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "layers must be in 1..%d, got %d", PFNN_MAX_LAYERS, config->layers);
+    for (int i = 0; i <= config->layers; i++)
+        if (config->size[i] < 1 || config->size[i] > PFNN_MAX_SIZE)
+            return pfnn_fail(error, PFNN_ERROR_VALUE, i, "size[%d] must be in 1..%d, got %d", i, PFNN_MAX_SIZE,
+                             config->size[i]);
+    if (config->kernel != PFNN_RBF && config->kernel != PFNN_CYCLIC && config->kernel != PFNN_CATMULL_ROM)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "kernel must be rbf, cyclic or catmull_rom, got %d",
+                         (int)config->kernel);
+    int least = config->kernel == PFNN_CATMULL_ROM ? 4 : 1;
+    if (config->kernels < least || config->kernels > PFNN_MAX_KERNELS)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "n_kernels must be in %d..%d, got %d", least, PFNN_MAX_KERNELS,
+                         config->kernels);
+    if (!(config->beta > 0 && isfinite(config->beta)))
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "beta must be finite and greater than 0, got %g", config->beta);
+    if (config->activation != PFNN_RELU && config->activation != PFNN_ELU)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "activation must be relu or elu, got %d", (int)config->activation);
+    if (config->type != PFNN_FLOAT32 && config->type != PFNN_FLOAT64)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "type must be float32 or float64, got %d", (int)config->type);
+    return PFNN_OK;
+}
+
+int64_t pfnn_net_count(const pfnn_net_config *config)
+{
+    int64_t count = 0;
+    for (int l = 0; l < config->layers; l++)
+        count += config->kernels * pfnn_layer_out(config, l) * (pfnn_layer_in(config, l) + 1);
+    return count;
+}
+
+void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameters)
+{
+    size_t real = config->type == PFNN_FLOAT32 ? sizeof(float) : sizeof(double);
+    char *at = parameters;
+    net->config = *config;
+    for (int l = 0; l < config->layers; l++) {
+        size_t outputs = (size_t)(config->kernels * pfnn_layer_out(config, l)) * real;
+        net->weights[l] = at;
+        at += outputs * (size_t)pfnn_layer_in(config, l);
+        net->bias[l] = at;
+        at += outputs;
+    }
+}
+
+static size_t row_workspace(const pfnn_net *net)
+{
+    return (size_t)(3 * pfnn_widest(&net->config)) * sizeof(double);
+}
+
+size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads)
+{
+    (void)type, (void)threads;
+    return (size_t)(rows * net->config.kernels) * sizeof(double) + (size_t)rows * row_workspace(net);
+}
+
+typedef struct forward_job {
+    const pfnn_net *net;
+    const pfnn_net_batch *batch;
+    const double *share;
+    char *work;
+} forward_job;
+
+static void forward_row(void *context, int64_t row)
+{
+    forward_job *j = context;
+    const double *share = j->share + row * j->net->config.kernels;
+    void *work = j->work + (size_t)row * row_workspace(j->net);
+    if (j->net->config.type == PFNN_FLOAT64)
+        forward_row_dd(j->net, j->batch, row, share, work);
+    else if (j->batch->type == PFNN_FLOAT64)
+        forward_row_df(j->net, j->batch, row, share, work);
+    else
+        forward_row_ff(j->net, j->batch, row, share, work);
+}
+
+pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
+                             pfnn_error *error)
+{
+    double *share = workspace;
+    pfnn_status status = pfnn_phase_shares(share, NULL, &net->config, batch->phase, batch->rows, error);
+    if (status == PFNN_OK) {
+        forward_job job = {net, batch, share, (char *)(share + batch->rows * net->config.kernels)};
+        pfnn_parallel(threads, batch->rows, forward_row, &job);
+    }
+    return status;
+}
+
+size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads)
+{
+    (void)layer, (void)rows, (void)threads;
+    return row_workspace(net);
+}
+
+void pfnn_layer_forward(void *y, const pfnn_net *net, int layer, const void *x, const double *share, int64_t rows,
+                        void *workspace, int threads)
+{
+    (void)threads;
+    if (net->config.type == PFNN_FLOAT32)
+        layer_forward_ff(y, net, layer, x, share, rows, workspace);
+    else
+        layer_forward_dd(y, net, layer, x, share, rows, workspace);
+}
+
+void pfnn_layer_backward(const pfnn_layer_gradients *gradients, const pfnn_net *net, int layer, const void *x,
+                         const double *share, const void *dy, int64_t rows, void *workspace, int threads)
+{
+    (void)workspace, (void)threads;
+    if (net->config.type == PFNN_FLOAT32)
+        layer_backward_ff(gradients, net, layer, x, share, dy, rows);
+    else
+        layer_backward_dd(gradients, net, layer, x, share, dy, rows);
+}

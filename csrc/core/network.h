@@ -1,0 +1,17 @@
+/* network.h: what the files of the network share; the public part is in pfnnc.h. */
+#ifndef PFNN_NETWORK_H
+#define PFNN_NETWORK_H
+
+#include "pfnnc.h"
+
+static inline int64_t pfnn_layer_in(const pfnn_net_config *config, int layer)
+{
+    return config->size[layer];
+}
+
+static inline int64_t pfnn_layer_out(const pfnn_net_config *config, int layer)
+{
+    return config->size[layer + 1];
+}
+
+#endif
