@@ -79,6 +79,54 @@ PFNN_API void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *co
 
 /* ---- phase -------------------------------------------------------------------------------- */
 
+/*
+ * Half gait cycles from the height of the root, as the article does it: a running mean over `smooth` samples (zeros
+ * beyond the ends), valleys at least `distance` samples apart (the deeper one wins, among equals the later), phase
+ * i/m over the m samples from one valley to the next. NaN before the first valley and from the last one on; all NaN
+ * with fewer than two valleys or n < smooth.
+ *   phase    n numbers
+ *   valleys  room for n/2 + 1 frames, ascending; *count of them are set
+ * Fails with PFNN_ERROR_VALUE on a sample that is not finite, distance < 1 or smooth < 1.
+ */
+PFNN_API pfnn_status pfnn_phase_from_root_y(double *phase, int64_t *valleys, int64_t *count, const double *root_y,
+                                            int64_t n, int64_t distance, int64_t smooth, pfnn_error *error);
+
+typedef struct pfnn_contact_config {
+    double fps;
+    double height;       /* m above the clip's own floor up to which a foot can be in contact */
+    double enter_speed;  /* m/s (in space) at or below which a contact begins ... */
+    double leave_speed;  /* ... and above which it ends, at least enter_speed */
+    double min_duration; /* s: shorter gaps inside are closed, then shorter contacts dropped */
+} pfnn_contact_config;
+
+/*
+ * Contacts (frames, feet) of foot positions (frames, feet, 3) by fixed thresholds, with hysteresis. The floor is the
+ * 2nd percentile over frames of the lowest foot's height; speed is the backward difference, that of frame 0 is frame 1's.
+ */
+PFNN_API pfnn_status pfnn_contacts(uint8_t *contacts, const double *positions, int64_t frames, int64_t feet,
+                                   const pfnn_contact_config *config, pfnn_error *error);
+
+/*
+ * The whole gait cycle from contacts of both feet: 0 at a left strike, 0.5 at the next right strike, linear between,
+ * NaN outside and over steps longer than 1.5 s. A left cycle without a right strike is linear from 0 to 1.
+ * A contact that is there in frame 0 counts as a strike only if it lasts as long as the foot's whole contacts do.
+ *   phase (n,); strikes: room for n/2 + 1 frames each, counts[0] left and counts[1] right ones are set
+ */
+PFNN_API void pfnn_gait_phase(double *phase, int64_t *left_strikes, int64_t *right_strikes, int64_t counts[2],
+                              const uint8_t *left, const uint8_t *right, int64_t n, double fps);
+
+/* `phase` (finite, any) brought into [0, 1), whatever rounding does. */
+PFNN_API double pfnn_phase_wrap(double phase);
+
+/* The same rounded to float: still below 1. */
+PFNN_API float pfnn_phase_wrap_float(double phase);
+
+/* The phase after `dt` seconds at a ground speed in m/s, for a stride in m a cycle; in [0, 1). NaN stays NaN. */
+PFNN_API double pfnn_phase_advance(double phase, double speed, double stride, double dt);
+
+/* a - b on the circle, in [-0.5, 0.5). */
+PFNN_API double pfnn_phase_difference(double a, double b);
+
 
 /* ---- bvh ---------------------------------------------------------------------------------- */
 
