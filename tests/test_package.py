@@ -12,7 +12,7 @@ def test_import_pulls_in_numpy_only():
         "print(sorted({name.split('.')[0] for name in set(sys.modules) - before} - set(sys.stdlib_module_names)))"
     )
     output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert output.strip() == "['pfnnc']"
+    assert output.strip() in ("['pfnnc']", "['numpy', 'pfnnc']")  # numpy.typing is NumPy too
 
 
 def test_every_public_name_is_documented():

@@ -70,6 +70,39 @@ PFNN_API void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *co
 
 /* ---- rotation ----------------------------------------------------------------------------- */
 
+/*
+ * One rotation at a time, all in double. A quaternion may have any norm and sign, subnormal and 1e300 included:
+ * it stands for the rotation of its direction. A zero or non-finite one gives NaN in every number of the result,
+ * and so does any other non-finite input. Results may overlap inputs. Errors are at most 4 ulp of max(1, |result|).
+ */
+PFNN_API void pfnn_quat_mul(double r[4], const double a[4], const double b[4]); /* Hamilton product, not normalised */
+PFNN_API void pfnn_quat_conj(double r[4], const double q[4]);
+PFNN_API void pfnn_quat_normalize(double r[4], const double q[4]); /* keeps the sign */
+PFNN_API void pfnn_quat_rotate(double r[3], const double q[4], const double v[3]);
+PFNN_API void pfnn_quat_slerp(double r[4], const double a[4], const double b[4], double t); /* the shorter way, unit */
+PFNN_API double pfnn_quat_yaw(const double q[4]); /* twist about +y in [-pi, pi]; 0 where it is undefined */
+
+PFNN_API void pfnn_quat_to_exp_map(double r[3], const double q[4]); /* rotation vector, |r| in [0, pi] */
+PFNN_API void pfnn_exp_map_to_quat(double q[4], const double r[3]); /* any length; w < 0 for |r| in (pi, 3 pi) */
+PFNN_API void pfnn_exp_map_wrap(double r[3], const double v[3]);    /* same rotation, |r| <= pi */
+PFNN_API void pfnn_exp_map_unroll(double r[3], const double v[3], const double previous[3]);
+PFNN_API void pfnn_quat_log(double r[3], const double q[4]); /* half of pfnn_quat_to_exp_map */
+PFNN_API void pfnn_quat_exp(double q[4], const double r[3]); /* inverse of pfnn_quat_log */
+
+/* Matrices are row-major and map column vectors; 6d is their first two columns, one after the other. */
+PFNN_API void pfnn_quat_to_matrix(double m[9], const double q[4]);
+PFNN_API void pfnn_quat_from_matrix(double q[4], const double m[9]); /* the nearest rotation; det <= 0 gives NaN */
+PFNN_API void pfnn_quat_to_6d(double d[6], const double q[4]);
+PFNN_API void pfnn_quat_from_6d(double q[4], const double d[6]); /* by Gram-Schmidt; parallel columns give NaN */
+
+/* Intrinsic Euler angles in radians, the first axis outermost; axes[i] is 0, 1, 2 for x, y, z, no two neighbours equal. */
+PFNN_API void pfnn_quat_from_euler(double q[4], const double angles[3], const int axes[3]);
+PFNN_API void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3]);
+
+/* The mean of rotations: the unit eigenvector of the largest eigenvalue of a symmetric 4x4 sum of q q^T. */
+PFNN_API void pfnn_quat_mean(double r[4], const double sum[16]);
+
+
 
 /* ---- root motion -------------------------------------------------------------------------- */
 
@@ -132,6 +165,27 @@ PFNN_API double pfnn_phase_difference(double a, double b);
 
 
 /* ---- skeleton ----------------------------------------------------------------------------- */
+
+/* A tree of joints; parents[j] is -1 for a root, else less than j. offsets (joints, 3) are local, in metres. */
+typedef struct pfnn_skeleton {
+    int64_t joints;
+    const int32_t *parents;
+    const double *offsets;
+} pfnn_skeleton;
+
+/* PFNN_OK, or PFNN_ERROR_VALUE that names the first parent that is not -1 or an earlier joint. */
+PFNN_API pfnn_status pfnn_skeleton_check(const pfnn_skeleton *skeleton, pfnn_error *error);
+
+/*
+ * Forward kinematics of `frames` poses: world positions (frames, joints, 3) and, unless NULL, world rotations
+ * (frames, joints, 4). Joint 0 stands at root_positions (frames, 3); every other one at its parent's place plus its
+ * offset, or its translation (frames, joints, 3) where these are not NULL, turned by the parent's world rotation.
+ * Local rotations (frames, joints, 4) must be unit. `workspace` holds joints * 4 doubles.
+ */
+PFNN_API void pfnn_skeleton_pose(double *positions, double *world_rotations, const pfnn_skeleton *skeleton,
+                                 int64_t frames, const double *root_positions, const double *rotations,
+                                 const double *translations, double *workspace);
+
 
 
 /* ---- features ----------------------------------------------------------------------------- */
