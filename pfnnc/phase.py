@@ -269,7 +269,7 @@ def find_cycles(phase: np.ndarray) -> np.ndarray:
     # ends of labelled stretches, told from the step beside them
     first = np.flatnonzero(has[:-1] & has[1:] & ~np.concatenate([[False], has[:-2]])) if len(p) > 1 else np.zeros(0, int)
     last = np.flatnonzero(has[1:-1] & has[:-2] & ~has[2:]) + 1 if len(p) > 2 else np.zeros(0, int)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         begins = first - np.where(p[first] > 0, p[first] / step[first], 0)
         ends = last + (1 - p[last]) / step[last - 1]
         begins = begins[(begins > first - 1) & (begins >= 0)]
