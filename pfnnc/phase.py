@@ -272,7 +272,7 @@ def find_cycles(phase: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         begins = first - np.where(p[first] > 0, p[first] / step[first], 0)
         ends = last + (1 - p[last]) / step[last - 1]
-        begins = begins[(begins > first - 1) & (begins >= 0)]
+        begins = begins[(begins > first - 1) & (begins <= first) & (begins >= 0)]
         ends = ends[(ends <= last + 1 + 1e-6) & (ends > last)]
     starts, stops = np.sort(np.concatenate([bounds, begins])), np.sort(np.concatenate([bounds, ends]))
 

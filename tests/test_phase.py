@@ -554,6 +554,7 @@ def test_statistics_without_a_cycle():
 @given(st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=40))
 @example([0.0, 2.2e-313, float("nan")])
 @example([1.0, 8e-256])
+@example([1.0, 0.75, float("nan"), 0.0, 1.0, 0.0])
 @settings(max_examples=300, deadline=None)
 def test_cycles_of_any_phase_lie_in_the_clip(values):
     phase = np.array(values)
