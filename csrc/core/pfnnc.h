@@ -190,6 +190,117 @@ PFNN_API void pfnn_skeleton_pose(double *positions, double *world_rotations, con
 
 /* ---- features ----------------------------------------------------------------------------- */
 
+typedef enum pfnn_representation { PFNN_QUAT = 0, PFNN_EXP_MAP = 1, PFNN_6D = 2 } pfnn_representation;
+
+/*
+ * What one row of features holds, and what a network makes of it. Set the first block, then call
+ * pfnn_feature_layout_init, which fills the second. Columns of a row, in this order (a column of -1 is absent):
+ *   velocity 3 | orientation w | joints n_joints x w | yaw rate 1 | height 1 | points: n_points x 3 positions, then
+ *   n_points x 3 velocities | contacts n_contacts          with w = 4, 3 or 6 numbers a rotation
+ * A network's input is `length` rows, oldest first, then 4 n_times control columns; its output is one row, then the
+ * phase's rate in cycles/s if phase_step, then 4 n_future control columns of the new frame.
+ */
+typedef struct pfnn_feature_layout {
+    int32_t representation; /* pfnn_representation */
+    int32_t heading;        /* 1: velocities and root orientation with the yaw taken out; 0: world */
+    int32_t n_joints;       /* encoded joints, beside the root's orientation */
+    int32_t has_yaw_rate;   /* always there with heading */
+    int32_t has_height;
+    int32_t n_points;
+    int32_t n_contacts;
+    int32_t phase_step;     /* 1: the output has the phase's rate */
+    int32_t n_times;        /* times of the control block in the input */
+    int32_t n_future;       /* those of them > 0, which the output has too */
+    int32_t predict_delta;  /* 1: the output row is the change from the last input row */
+
+    int32_t width;          /* numbers a rotation */
+    int32_t velocity, orientation, joints, yaw_rate, height, points, contacts; /* first columns */
+    int32_t dim;            /* columns of a row */
+    int32_t out_dim;        /* columns of the output; those of the input: length * dim + 4 * n_times */
+} pfnn_feature_layout;
+
+PFNN_API pfnn_status pfnn_feature_layout_init(pfnn_feature_layout *layout, pfnn_error *error);
+
+/*
+ * Rows of features (frames, dim) of a motion.
+ *   root       (frames, 3) world positions of the root
+ *   rotations  (frames, all_joints, 4) local rotations of any norm, joint 0 the root
+ *   joints     n_joints indices below all_joints
+ *   points     (frames, n_points, 3) world positions, NULL without points
+ *   contacts   (frames, n_contacts), NULL without contacts
+ * Velocities are backward differences x fps, those of frame 0 are frame 1's.
+ */
+PFNN_API void pfnn_features_encode(double *rows, const pfnn_feature_layout *layout, const double *root,
+                                   const double *rotations, int64_t frames, int64_t all_joints, const int64_t *joints,
+                                   const double *points, const double *contacts, double fps);
+
+/*
+ * The motion of rows: root (frames, 3), rotations (frames, all_joints, 4) in which joints that are not encoded are
+ * set to identity. Frame 0 stands at `origin` with `yaw` (used with heading only); the rest is integrated.
+ */
+PFNN_API void pfnn_features_decode(double *root, double *rotations, const pfnn_feature_layout *layout,
+                                   const double *rows, int64_t frames, int64_t all_joints, const int64_t *joints,
+                                   const double origin[3], double yaw, double fps);
+
+/* (x, z, unwrapped yaw) of each frame (frames, 3), from rows alone; see pfnn_features_decode. */
+PFNN_API void pfnn_features_track(double *track, const pfnn_feature_layout *layout, const double *rows, int64_t frames,
+                                  const double origin[3], double yaw, double fps);
+
+/*
+ * Make every rotation of one row (physical units) valid in place: quaternions to unit length, exponential maps to at
+ * most pi, 6d to orthonormal columns. One that has no direction (zero, or 6d columns in line) becomes that of
+ * `previous`, a valid row, or identity where previous is NULL.
+ */
+PFNN_API void pfnn_features_make_valid_f32(const pfnn_feature_layout *layout, float *row, const float *previous);
+PFNN_API void pfnn_features_make_valid_f64(const pfnn_feature_layout *layout, double *row, const double *previous);
+
+/*
+ * The gradient through it: `gradient` with respect to the valid row becomes, in place, that with respect to `row`, the
+ * row before it was made valid. Rotations that were replaced by the previous frame's get a gradient of 0.
+ */
+PFNN_API void pfnn_features_make_valid_backward_f32(const pfnn_feature_layout *layout, float *gradient, const float *row);
+PFNN_API void pfnn_features_make_valid_backward_f64(const pfnn_feature_layout *layout, double *gradient, const double *row);
+
+/*
+ * The control block of one frame: x, z, sin and cos of the facing at each of the n_times seconds from `frame` on
+ * (negative: before), seen from `root` = (x, z, yaw).
+ *   track  (frames, 3): x, z, unwrapped yaw of the path; between frames linear; beyond its ends straight on at the
+ *          mean velocity of the last (first) half second, facing held. One frame: it stands.
+ *   frame  where the block's own frame is on the track, may be fractional or beyond the ends
+ */
+PFNN_API void pfnn_trajectory_block_f32(float *block, const double *times, int64_t n_times, const double *track,
+                                        int64_t frames, double fps, double frame, const double root[3]);
+PFNN_API void pfnn_trajectory_block_f64(double *block, const double *times, int64_t n_times, const double *track,
+                                        int64_t frames, double fps, double frame, const double root[3]);
+
+/* Clips of rows in memory, each contiguous, all of one type: what windows are gathered from. */
+typedef struct pfnn_clips {
+    const void *const *rows;   /* n_clips addresses of (n_frames[i], dim) arrays */
+    const int64_t *n_frames;
+    int64_t n_clips;
+    int64_t dim;
+    int32_t is_double;         /* 1: double, 0: float */
+} pfnn_clips;
+
+/*
+ * Copy n windows of `length` rows: out (n, length, dim), window i from frame start[i] of clip[i] on.
+ *   mean, inverse  (dim,) or NULL: out = (row - mean) * inverse, in the type of `out`
+ *   columns, sign  (dim,) or NULL, with `mirror` (n,) or NULL: in windows where mirror[i] is set, column c is sign[c]
+ *                  times column columns[c]; this comes before mean and inverse
+ * Fails with PFNN_ERROR_VALUE where a window is not inside its clip.
+ */
+typedef struct pfnn_gather {
+    const double *mean, *inverse;
+    const int64_t *columns;
+    const double *sign;
+    const uint8_t *mirror;
+} pfnn_gather;
+
+PFNN_API pfnn_status pfnn_windows_gather_f32(float *out, const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
+                                             int64_t n, int64_t length, const pfnn_gather *how, pfnn_error *error);
+PFNN_API pfnn_status pfnn_windows_gather_f64(double *out, const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
+                                             int64_t n, int64_t length, const pfnn_gather *how, pfnn_error *error);
+
 
 /* ---- store: the checksummed file format --------------------------------------------------- */
 
