@@ -23,5 +23,6 @@ from .skeleton import *
 from .synthesis import *
 from .synthetic import *
 from .training import *
+from .trajectory import *
 
 __version__ = "0.1.0"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from . import _check, _core
+from .rotation import quat_rotate
 from .skeleton import Clip, Skeleton
 from .trajectory import Trajectory
 
@@ -112,7 +113,7 @@ class FeatureSpec:
         >>> spec.points
         ('LeftLeg', 'LeftFoot', 'RightLeg', 'RightFoot')
         >>> spec.in_dim(2), spec.out_dim
-        (142, 78)
+        (130, 72)
         """
         names = () if isinstance(joints, (int, np.integer)) else names_of(joints, "joints")
         recommended = {
@@ -180,7 +181,9 @@ class FeatureSpec:
         """
         names = [f"joint{i}" for i in range(self.joints)] if isinstance(self.joints, int) else self.joints
         rotations = [f"{name}_{axis}" for name in ("orientation", *names) for axis in AXES[self.representation]]
-        points = [f"{name}_{what}_{axis}" for what in ("position", "velocity") for name in self.points for axis in "xyz"]
+        points = [
+            f"{name}_{what}_{axis}" for what in ("position", "velocity") for name in self.points for axis in "xyz"
+        ]
         parts = {
             "yaw_rate": ["yaw_rate"],
             "height": ["height"],
@@ -355,10 +358,7 @@ def is_leg_point(name: str) -> bool:
 
 
 def point_positions(clip: Clip, names: tuple[str, ...]) -> np.ndarray:
-    """World positions (T, n, 3) of joints and end sites, by forward kinematics.
-
-    End sites become joints of a longer skeleton that do not turn.
-    """
+    """World positions (T, n, 3) of joints and end sites, by forward kinematics."""
     skeleton = clip.skeleton
     sites: dict[str, tuple[int, np.ndarray]] = {}
     for parent, offset in skeleton.end_sites:
@@ -369,25 +369,13 @@ def point_positions(clip: Clip, names: tuple[str, ...]) -> np.ndarray:
     for i, name in enumerate(names):
         if name not in skeleton.names and name not in sites:
             raise ValueError(f"points[{i}]={name!r} is neither a joint nor the end site of one")
-    extra = {name: sites[name] for name in names if name not in skeleton.names}
-    if extra:
-        clip = with_sites(clip, extra)
-    return np.ascontiguousarray(clip.positions()[:, [clip.skeleton.index(name) for name in names]])
-
-
-def with_sites(clip: Clip, sites: dict[str, tuple[int, np.ndarray]]) -> Clip:
-    """The clip with end sites as joints after its own."""
-    frames, skeleton = len(clip), clip.skeleton
-    offsets = np.array([offset for _, offset in sites.values()], np.float64)
-    longer = Skeleton(
-        [*skeleton.names, *sites],
-        [*map(int, skeleton.parents), *(parent for parent, _ in sites.values())],
-        np.concatenate([skeleton.offsets, offsets]),
-    )
-    still = np.zeros((frames, len(sites), 4))
-    still[..., 0] = 1
-    translations = clip.translations
-    if translations is not None:
-        translations = np.concatenate([translations, np.broadcast_to(offsets, (frames, *offsets.shape))], axis=1)
-    rotations = np.concatenate([clip.rotations, still], axis=1)
-    return Clip(longer, clip.root_positions, rotations, clip.fps, translations=translations)
+    positions, turns = clip.positions(), None
+    result = np.empty((len(clip), len(names), 3))
+    for i, name in enumerate(names):
+        if name in skeleton.names:
+            result[:, i] = positions[:, skeleton.index(name)]
+        else:
+            parent, offset = sites[name]
+            turns = clip.world_rotations() if turns is None else turns
+            result[:, i] = positions[:, parent] + quat_rotate(turns[:, parent], offset)
+    return result

@@ -325,11 +325,17 @@ void pfnn_features_encode(double *rows, const pfnn_feature_layout *layout, const
 
 /* ---- decode --------------------------------------------------------------------------------- */
 
-/* The rotation of one slot, valid whatever the row holds: without a direction, that of `before`. */
+static void identity(double q[4])
+{
+    q[0] = 1;
+    q[1] = q[2] = q[3] = 0;
+}
+
+/* The rotation of one slot, valid whatever the row holds: without a direction, that of `before`, or identity. */
 static void decode_slot(double q[4], const double *row, const pfnn_feature_layout *layout, int32_t slot, const double *before)
 {
     const double *in = row + layout->orientation + slot * layout->width;
-    double a[3], b[3];
+    double a[3], b[3], decoded[4];
     bool valid = true;
 
     if (layout->representation == PFNN_6D) {
@@ -337,12 +343,16 @@ static void decode_slot(double q[4], const double *row, const pfnn_feature_layou
         memcpy(b, in + 3, sizeof b);
         valid = orthonormalize(a, b);
     }
-    if (valid)
-        rotation_decode(q, in, layout->representation);
-    if (!valid || !normalize(q, 4)) {
-        const double identity[4] = {1, 0, 0, 0};
-        memcpy(q, before ? before : identity, sizeof identity);
+    if (valid) {
+        rotation_decode(decoded, in, layout->representation);
+        valid = normalize(decoded, 4);
     }
+    if (!valid)
+        identity(decoded);
+    if (valid || !before)
+        memcpy(q, decoded, sizeof decoded);
+    else if (q != before)
+        memcpy(q, before, sizeof decoded);
 }
 
 /* One step of the root: p and yaw of the frame before become those of this one. */
@@ -372,10 +382,8 @@ void pfnn_features_decode(double *root, double *rotations, const pfnn_feature_la
             root_step(p, &yaw, layout, row, fps);
         memcpy(root + 3 * t, p, sizeof p);
 
-        for (int64_t j = 0; j < all_joints; j++) {
-            pose[4 * j] = 1;
-            pose[4 * j + 1] = pose[4 * j + 2] = pose[4 * j + 3] = 0;
-        }
+        for (int64_t j = 0; j < all_joints; j++)
+            identity(pose + 4 * j);
         for (int32_t slot = 1; slot <= layout->n_joints; slot++) {
             const int64_t joint = joints[slot - 1];
             if (joint != 0) /* the root is read from "orientation" */

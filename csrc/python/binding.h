@@ -36,6 +36,7 @@ int pfnnc_num_threads(void);
 
 /* The core's view of a Python network, borrowed from `object`, or NULL with TypeError. Keep the object alive. */
 const pfnn_net *pfnnc_network(PyObject *object);
+
 /* "O&" converter: FeatureSpec.layout (a tuple of integers) to a pfnn_feature_layout. */
 int pfnnc_feature_layout(PyObject *object, void *layout);
 
