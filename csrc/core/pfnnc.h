@@ -106,8 +106,131 @@ PFNN_API void pfnn_quat_mean(double r[4], const double sum[16]);
 
 /* ---- root motion -------------------------------------------------------------------------- */
 
+/*
+ * The motion of a clip's root: keys from time 0 to `duration`, linear (shortest slerp) between them, that repeats for
+ * ever (or, with `loop` false, stands still before its start and after its end). Made once, then read-only: any number
+ * of threads may use it.
+ *
+ * A moment is given as a whole number of cycles and a phase in [0, 1] within it, so that a character that has walked
+ * for a year moves as exactly as one that starts.
+ */
+typedef struct pfnn_track pfnn_track;
+
+/*
+ * times (count,) strictly increasing from 0; positions (count, dimensions), dimensions 1..3, metres; rotations
+ * (count, 4) of any norm but 0, or NULL: with them dimensions must be 3. Times beyond max_cycles cycles are refused.
+ * PFNN_ERROR_VALUE with the index of the key at fault, PFNN_ERROR_MEMORY. The data are copied.
+ */
+PFNN_API pfnn_status pfnn_track_create(pfnn_track **track, const double *times, const double *positions,
+                                       const double *rotations, int64_t count, int dimensions, bool loop,
+                                       double max_cycles, pfnn_error *error);
+PFNN_API void pfnn_track_destroy(pfnn_track *track); /* NULL is fine */
+
+PFNN_API int pfnn_track_dimensions(const pfnn_track *track);
+PFNN_API bool pfnn_track_rotates(const pfnn_track *track);
+PFNN_API bool pfnn_track_loops(const pfnn_track *track);
+PFNN_API double pfnn_track_duration(const pfnn_track *track);
+
+/* The cycle transform C = P(1) P(0)^-1: translation (dimensions,), rotation (4,) or NULL. */
+PFNN_API void pfnn_track_cycle(double *translation, double *rotation, const pfnn_track *track);
+
+/* False where `time` is not finite or more than max_cycles cycles away from 0; else cycle and 0 <= phase < 1. */
+PFNN_API bool pfnn_track_split(int64_t *cycle, double *phase, const pfnn_track *track, double time);
+
+/* The root as the clip has it at a phase in [0, 1]; rotation may be NULL. */
+PFNN_API void pfnn_track_sample(double *position, double *rotation, const pfnn_track *track, double phase);
+
+/*
+ * The motion from (cycle0, phase0) to (cycle1, phase1), any cycles, phases in [0, 1]: translation (dimensions,), and
+ * for a track with rotations rotation (4,), w >= 0, both in the root's own frame at the start:
+ * P(phase0)^-1 C^(cycle1 - cycle0) P(phase1).
+ */
+PFNN_API void pfnn_track_delta(double *translation, double *rotation, const pfnn_track *track, int64_t cycle0,
+                               double phase0, int64_t cycle1, double phase1);
+
+/*
+ * The same for n pairs of times: translations (n, dimensions), rotations (n, 4) or NULL for a track without.
+ * Returns -1, or the first index whose times are refused (the outputs from there on are not written); in both cases
+ * *which is 0 or 1 for t0 or t1.
+ */
+PFNN_API int64_t pfnn_track_deltas(double *translations, double *rotations, int *which, const pfnn_track *track,
+                                   const double *t0, const double *t1, int64_t n);
+
+/*
+ * The way from t0 to t1, forwards or backwards: t0, every key and cycle boundary between them once, t1. The first
+ * function gives the number of points (-1 where a time is refused, PFNN_PATH_LIMIT + 1 where there are more than
+ * PFNN_PATH_LIMIT), the second writes so many times and motions since t0.
+ */
+#define PFNN_PATH_LIMIT 10000000
+PFNN_API int64_t pfnn_track_path_length(const pfnn_track *track, double t0, double t1);
+PFNN_API void pfnn_track_path(double *times, double *translations, double *rotations, const pfnn_track *track, double t0,
+                              double t1, int64_t length);
+
 
 /* ---- clock -------------------------------------------------------------------------------- */
+
+typedef enum pfnn_play {
+    PFNN_PLAY_LOOP,    /* round and round */
+    PFNN_PLAY_ONCE,    /* stops at either end */
+    PFNN_PLAY_PINGPONG /* there and back: odd cycles run backwards */
+} pfnn_play;
+
+/* cycle * duration + high + low seconds; high + low in [0, duration], exact to about 30 digits */
+typedef struct pfnn_moment {
+    int64_t cycle;
+    double high, low;
+} pfnn_moment;
+
+/* How far somebody has consumed a clock's motion. */
+typedef struct pfnn_cursor {
+    pfnn_moment at;
+    int64_t seeks;
+} pfnn_cursor;
+
+/* A clock that runs over a clip of `duration` seconds. Plain data: copy it to save it. One thread at a time. */
+typedef struct pfnn_clock {
+    double duration;    /* s */
+    double rate;        /* clip seconds a second; negative runs backwards */
+    double tick_rate;   /* ticks a second, 0 where there are none */
+    int32_t play;       /* pfnn_play */
+    int32_t reserved;   /* 0 */
+    int64_t ticks;      /* since `base`: they are multiplied out, never added up */
+    pfnn_moment base;
+    pfnn_moment now;
+    pfnn_moment anchor; /* where the last seek went */
+    int64_t seeks;      /* how many there were */
+    pfnn_cursor cursor; /* the clock's own consumer */
+} pfnn_clock;
+
+/* duration > 0, rate finite, tick_rate > 0 or 0 for none; else PFNN_ERROR_VALUE. */
+PFNN_API pfnn_status pfnn_clock_init(pfnn_clock *clock, double duration, double rate, double tick_rate, pfnn_play play,
+                                     pfnn_error *error);
+
+/* Run on by dt seconds of either sign, any number of cycles. On PFNN_ERROR_VALUE the clock has not moved. */
+PFNN_API pfnn_status pfnn_clock_advance(pfnn_clock *clock, double dt, pfnn_error *error);
+PFNN_API pfnn_status pfnn_clock_advance_ticks(pfnn_clock *clock, int64_t n, pfnn_error *error);
+
+/* From now on run at another rate. */
+PFNN_API pfnn_status pfnn_clock_set_rate(pfnn_clock *clock, double rate, pfnn_error *error);
+
+/* Jump to `time` seconds without moving anybody: every cursor jumps along. */
+PFNN_API pfnn_status pfnn_clock_seek(pfnn_clock *clock, double time, pfnn_error *error);
+
+PFNN_API double pfnn_clock_time(const pfnn_clock *clock);  /* s, rounded */
+PFNN_API double pfnn_clock_phase(const pfnn_clock *clock); /* where the clip stands: below 1 in a loop, else in [0, 1] */
+
+/* A cursor that stands at the clock's present. */
+PFNN_API pfnn_cursor pfnn_clock_cursor(const pfnn_clock *clock);
+
+/*
+ * The motion of `track` since the cursor, which moves to the present: each stretch is delivered once. `cursor` NULL is
+ * the clock's own. The clock's phase is what counts: a track of another duration is played in the clock's time.
+ */
+PFNN_API void pfnn_clock_consume(double *translation, double *rotation, pfnn_clock *clock, pfnn_cursor *cursor,
+                                 const pfnn_track *track);
+
+/* True where the numbers of `clock`, read from somewhere, are those of a clock. */
+PFNN_API bool pfnn_clock_valid(const pfnn_clock *clock);
 
 
 /* ---- phase -------------------------------------------------------------------------------- */

@@ -1,8 +1,669 @@
-/* clock.c: clock for Python. */
-#include "binding.h"
+/* clock.c: `_core.LoopClock`, its cursors, and `_core.LoopClocks` for crowds. */
+#include "root_motion.h"
+
+#include <math.h>
+#include <string.h>
+
+#ifndef Py_BEGIN_CRITICAL_SECTION /* only a free-threaded build needs a lock */
+#define Py_BEGIN_CRITICAL_SECTION(object) {
+#define Py_END_CRITICAL_SECTION() }
+#endif
+
+typedef struct clock_object {
+    PyObject_HEAD
+    pfnn_clock clock;
+    PyTypeObject *track_type, *cursor_type;
+} clock_object;
+
+typedef struct cursor_object {
+    PyObject_HEAD
+    clock_object *owner;
+    pfnn_cursor cursor;
+} cursor_object;
+
+typedef struct crowd_object {
+    PyObject_HEAD
+    Py_ssize_t count;
+    pfnn_clock *clocks;
+    PyTypeObject *track_type;
+} crowd_object;
+
+/* ---- arguments ----------------------------------------------------------------------------- */
+
+/* a Python or NumPy real number that is no bool; 0, or -1 with a TypeError */
+static int number(double *out, PyObject *object, const char *name)
+{
+    if (PyFloat_Check(object)) {
+        *out = PyFloat_AsDouble(object);
+        return 0;
+    }
+    if (!PyBool_Check(object) && !PyUnicode_Check(object) && !PyBytes_Check(object) && !PyArray_Check(object)) {
+        *out = PyFloat_AsDouble(object);
+        if (*out != -1 || !PyErr_Occurred())
+            return 0;
+        if (PyErr_ExceptionMatches(PyExc_OverflowError)) { // an integer beyond all doubles
+            PyErr_Clear();
+            *out = INFINITY;
+            return 0;
+        }
+        PyErr_Clear();
+    }
+    PyErr_Format(PyExc_TypeError, "%s must be a number, got %R", name, object);
+    return -1;
+}
+
+static int whole_number(int64_t *out, PyObject *object, const char *name)
+{
+    PyObject *index = PyBool_Check(object) ? NULL : PyNumber_Index(object);
+    if (!index) {
+        PyErr_Format(PyExc_TypeError, "%s must be an integer, got %R", name, object);
+        return -1;
+    }
+    *out = PyLong_AsLongLong(index);
+    Py_DECREF(index);
+    if (*out == -1 && PyErr_Occurred()) {
+        PyErr_Clear();
+        PyErr_Format(PyExc_ValueError, "%s must be within 2^53, got %R", name, object);
+        return -1;
+    }
+    return 0;
+}
+
+static int play_mode(pfnn_play *out, PyObject *object)
+{
+    static const char *const names[] = {"loop", "once", "ping-pong"};
+    if (!PyUnicode_Check(object)) {
+        PyErr_Format(PyExc_TypeError, "mode must be a string, got %R", object);
+        return -1;
+    }
+    for (int i = 0; i < 3; i++)
+        if (PyUnicode_CompareWithASCIIString(object, names[i]) == 0) {
+            *out = (pfnn_play)i;
+            return 0;
+        }
+    PyErr_Format(PyExc_ValueError, "mode must be 'loop', 'once' or 'ping-pong', got %R", object);
+    return -1;
+}
+
+static PyObject *from_status(pfnn_status status, const pfnn_error *error)
+{
+    return status == PFNN_OK ? Py_NewRef(Py_None) : pfnnc_raise(error);
+}
+
+/* a new object of `type`, zeroed, or NULL with an exception */
+static void *new_object(PyTypeObject *type)
+{
+    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
+    return allocate(type, 0);
+}
+
+static void release_object(PyObject *self)
+{
+    PyTypeObject *type = Py_TYPE(self);
+    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
+    release(self);
+    Py_DECREF(type);
+}
+
+/* the type called `name` of this module, as a new reference */
+static PyTypeObject *sibling(const char *name)
+{
+    PyObject *module = PyImport_ImportModule("pfnnc._core");
+    PyTypeObject *type = module ? (PyTypeObject *)PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    return type;
+}
+
+/* ---- LoopClock ----------------------------------------------------------------------------- */
+
+static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"duration", "rate", "tick_rate", "mode", NULL};
+    PyObject *duration_in, *rate_in = NULL, *tick_rate_in = NULL, *mode_in = NULL;
+    double duration, rate = 1, tick_rate = 0;
+    pfnn_play play = PFNN_PLAY_LOOP;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$OOO:LoopClock", names, &duration_in, &rate_in, &tick_rate_in, &mode_in))
+        return NULL;
+    if (number(&duration, duration_in, "duration") < 0 || (rate_in && number(&rate, rate_in, "rate") < 0) ||
+        (tick_rate_in && tick_rate_in != Py_None && number(&tick_rate, tick_rate_in, "tick_rate") < 0) ||
+        (mode_in && play_mode(&play, mode_in) < 0))
+        return NULL;
+    if (tick_rate_in && tick_rate_in != Py_None && tick_rate == 0)
+        tick_rate = -1; // refused below, in the same words
+
+    pfnn_error error;
+    pfnn_clock clock;
+    if (pfnn_clock_init(&clock, duration, rate, tick_rate, play, &error) != PFNN_OK)
+        return pfnnc_raise(&error);
+
+    clock_object *self = new_object(type);
+    if (!self)
+        return NULL;
+    self->clock = clock;
+    self->track_type = sibling("Track");
+    self->cursor_type = self->track_type ? sibling("LoopCursor") : NULL;
+    if (!self->cursor_type)
+        Py_CLEAR(self);
+    return (PyObject *)self;
+}
+
+static void clock_dealloc(PyObject *self)
+{
+    Py_XDECREF(((clock_object *)self)->track_type);
+    Py_XDECREF(((clock_object *)self)->cursor_type);
+    release_object(self);
+}
+
+static PyObject *clock_advance(PyObject *object, PyObject *dt_in)
+{
+    clock_object *self = (clock_object *)object;
+    double dt;
+    pfnn_error error;
+    pfnn_status status;
+    if (number(&dt, dt_in, "dt") < 0)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    status = pfnn_clock_advance(&self->clock, dt, &error);
+    Py_END_CRITICAL_SECTION();
+    return from_status(status, &error);
+}
+
+static PyObject *clock_advance_ticks(PyObject *object, PyObject *n_in)
+{
+    clock_object *self = (clock_object *)object;
+    int64_t n;
+    pfnn_error error;
+    pfnn_status status;
+    if (whole_number(&n, n_in, "n") < 0)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    status = pfnn_clock_advance_ticks(&self->clock, n, &error);
+    Py_END_CRITICAL_SECTION();
+    return from_status(status, &error);
+}
+
+static PyObject *clock_seek(PyObject *object, PyObject *t_in)
+{
+    clock_object *self = (clock_object *)object;
+    double t;
+    pfnn_error error;
+    pfnn_status status;
+    if (number(&t, t_in, "t") < 0)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    status = pfnn_clock_seek(&self->clock, t, &error);
+    Py_END_CRITICAL_SECTION();
+    return from_status(status, &error);
+}
+
+static PyObject *consume(clock_object *self, pfnn_cursor *cursor, PyObject *track_in)
+{
+    track_object *track = pfnnc_track(track_in, self->track_type, "track");
+    double translation[3], rotation[4];
+    if (!track)
+        return NULL;
+    Py_BEGIN_CRITICAL_SECTION((PyObject *)self);
+    pfnn_clock_consume(translation, rotation, &self->clock, cursor, track->track);
+    Py_END_CRITICAL_SECTION();
+    return pfnnc_motion(track, translation, rotation);
+}
+
+static PyObject *clock_consume(PyObject *object, PyObject *track)
+{
+    return consume((clock_object *)object, NULL, track);
+}
+
+static PyObject *clock_cursor(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    clock_object *self = (clock_object *)object;
+    cursor_object *cursor = new_object(self->cursor_type);
+    if (!cursor)
+        return NULL;
+    cursor->owner = (clock_object *)Py_NewRef(object);
+    Py_BEGIN_CRITICAL_SECTION(object);
+    cursor->cursor = pfnn_clock_cursor(&self->clock);
+    Py_END_CRITICAL_SECTION();
+    return (PyObject *)cursor;
+}
+
+/* what `state` writes: a mark, then the clocks as they are, little-endian on every machine that CPython runs on */
+static const char state_mark[8] = {'p', 'f', 'n', 'n', 'c', 'L', 'C', 1};
+
+static PyObject *clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
+{
+    Py_ssize_t mark = sizeof state_mark, size = count * (Py_ssize_t)sizeof *clocks;
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, mark + size);
+    if (bytes) {
+        memcpy(PyBytes_AsString(bytes), state_mark, sizeof state_mark);
+        memcpy(PyBytes_AsString(bytes) + mark, clocks, (size_t)size);
+    }
+    return bytes;
+}
+
+static int clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
+{
+    if (!PyBytes_Check(bytes)) {
+        PyErr_Format(PyExc_TypeError, "state must be bytes, got %R", (PyObject *)Py_TYPE(bytes));
+        return -1;
+    }
+    const char *data = PyBytes_AsString(bytes);
+    Py_ssize_t mark = sizeof state_mark, size = count * (Py_ssize_t)sizeof *clocks;
+    bool valid = PyBytes_Size(bytes) == mark + size && memcmp(data, state_mark, sizeof state_mark) == 0;
+    for (Py_ssize_t i = 0; valid && i < count; i++) {
+        pfnn_clock clock;
+        memcpy(&clock, data + mark + i * (Py_ssize_t)sizeof clock, sizeof clock);
+        valid = pfnn_clock_valid(&clock);
+    }
+    if (!valid) {
+        PyErr_SetString(PyExc_ValueError, "state must be bytes that state() of such a clock returned");
+        return -1;
+    }
+    memcpy(clocks, data + mark, (size_t)size);
+    return 0;
+}
+
+static PyObject *clock_state(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    return clocks_state(&((clock_object *)object)->clock, 1);
+}
+
+static PyObject *clock_restore(PyObject *object, PyObject *bytes)
+{
+    int status;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    status = clocks_restore(&((clock_object *)object)->clock, 1, bytes);
+    Py_END_CRITICAL_SECTION();
+    return status < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static PyObject *clock_reduce(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    PyObject *state = clock_state(object, NULL);
+    return state ? Py_BuildValue("(O(d)N)", (PyObject *)Py_TYPE(object), ((clock_object *)object)->clock.duration, state) : NULL;
+}
+
+static PyObject *clock_get_time(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(pfnn_clock_time(&((clock_object *)object)->clock));
+}
+
+static PyObject *clock_get_cycle(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyLong_FromLongLong(((clock_object *)object)->clock.now.cycle);
+}
+
+static PyObject *clock_get_phase(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(pfnn_clock_phase(&((clock_object *)object)->clock));
+}
+
+static PyObject *clock_get_duration(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(((clock_object *)object)->clock.duration);
+}
+
+static PyObject *clock_get_rate(PyObject *object, void *Py_UNUSED(closure))
+{
+    return PyFloat_FromDouble(((clock_object *)object)->clock.rate);
+}
+
+static int clock_set_rate(PyObject *object, PyObject *value, void *Py_UNUSED(closure))
+{
+    double rate;
+    pfnn_error error;
+    pfnn_status status;
+    if (!value) {
+        PyErr_SetString(PyExc_TypeError, "rate cannot be deleted");
+        return -1;
+    }
+    if (number(&rate, value, "rate") < 0)
+        return -1;
+    Py_BEGIN_CRITICAL_SECTION(object);
+    status = pfnn_clock_set_rate(&((clock_object *)object)->clock, rate, &error);
+    Py_END_CRITICAL_SECTION();
+    if (status == PFNN_OK)
+        return 0;
+    pfnnc_raise(&error);
+    return -1;
+}
+
+static PyObject *clock_get_tick_rate(PyObject *object, void *Py_UNUSED(closure))
+{
+    double tick_rate = ((clock_object *)object)->clock.tick_rate;
+    return tick_rate > 0 ? PyFloat_FromDouble(tick_rate) : Py_NewRef(Py_None);
+}
+
+static PyObject *clock_repr(PyObject *object)
+{
+    const pfnn_clock *clock = &((clock_object *)object)->clock;
+    char text[128];
+    PyOS_snprintf(text, sizeof text, "LoopClock(duration=%.12g, rate=%.12g) at cycle %lld, phase %.6f", clock->duration,
+                  clock->rate, (long long)clock->now.cycle, pfnn_clock_phase(clock));
+    return PyUnicode_FromString(text);
+}
+
+static PyMethodDef clock_methods[] = {
+    {"advance", clock_advance, METH_O,
+     "advance($self, dt, /)\n--\n\nRun on by ``dt`` seconds of either sign, over any number of cycles."},
+    {"advance_ticks", clock_advance_ticks, METH_O,
+     "advance_ticks($self, n, /)\n--\n\nRun on by ``n`` ticks of 1/``tick_rate`` s; whole ticks never add up an error."},
+    {"consume", clock_consume, METH_O,
+     "consume($self, track, /)\n--\n\nThe motion of ``track`` since the last call, or since the last `seek`, once.\n\n"
+     "A float for a track of positions ``(N,)``, an array ``(D,)``, or ``(translation (3,), rotation (4,))``.\n"
+     "The phase counts: a track of another duration is played in the clock's time."},
+    {"cursor", clock_cursor, METH_NOARGS,
+     "cursor($self, /)\n--\n\nOne more consumer: an object with a ``consume(track)`` of its own that starts here."},
+    {"seek", clock_seek, METH_O,
+     "seek($self, t, /)\n--\n\nJump to ``t`` seconds; every consumer jumps along and nobody moves."},
+    {"state", clock_state, METH_NOARGS, "state($self, /)\n--\n\nEverything about the clock as bytes."},
+    {"restore", clock_restore, METH_O, "restore($self, state, /)\n--\n\nGo on from what `state` returned."},
+    {"__setstate__", clock_restore, METH_O, NULL},
+    {"__reduce__", clock_reduce, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyGetSetDef clock_properties[] = {
+    {"time", clock_get_time, NULL, "Seconds of the clip played, ``cycle * duration`` included.", NULL},
+    {"cycle", clock_get_cycle, NULL, "Whole cycles played.", NULL},
+    {"phase", clock_get_phase, NULL, "Where the clip stands: [0, 1), or [0, 1] for a clip that stops or turns at its end.", NULL},
+    {"duration", clock_get_duration, NULL, "Length of a cycle in seconds.", NULL},
+    {"rate", clock_get_rate, clock_set_rate, "Clip seconds a second; may be changed at any time.", NULL},
+    {"tick_rate", clock_get_tick_rate, NULL, "Ticks a second, or None.", NULL},
+    {NULL, NULL, NULL, NULL, NULL},
+};
+
+static const char clock_doc[] =
+    "LoopClock(duration, *, rate=1.0, tick_rate=None, mode='loop')\n--\n\n"
+    "Time over a clip of ``duration`` seconds, exact for as long as it runs.\n\n"
+    "The clock counts whole cycles as an integer and holds the rest in two doubles, so that after 10^12 cycles a frame\n"
+    "moves a character as exactly as the first one did. ``mode`` is ``\"loop\"``, ``\"once\"`` (stops at either end) or\n"
+    "``\"ping-pong\"`` (odd cycles run backwards). ``rate`` is in clip seconds a second. With ``tick_rate`` in ticks a\n"
+    "second `advance_ticks` counts in whole ticks. Wrong values are ``ValueError``, and then nothing has moved.\n\n"
+    ">>> import pfnnc\n"
+    ">>> track = pfnnc.RootTrack([0, 0.25, 0.75, 1], [0, 0.2, 1.7, 2])\n"
+    ">>> clock = pfnnc.LoopClock(track.duration)\n"
+    ">>> clock.advance(2.5)\n"
+    ">>> round(clock.consume(track), 9), clock.consume(track), clock.cycle, clock.phase\n"
+    "(4.95, 0.0, 2, 0.5)\n";
+
+static PyType_Slot clock_slots[] = {
+    {Py_tp_doc, (void *)clock_doc},
+    {Py_tp_new, (void *)clock_new},
+    {Py_tp_dealloc, (void *)clock_dealloc},
+    {Py_tp_repr, (void *)clock_repr},
+    {Py_tp_methods, (void *)clock_methods},
+    {Py_tp_getset, (void *)clock_properties},
+    {0, NULL},
+};
+
+static PyType_Spec clock_spec = {
+    .name = "pfnnc.LoopClock",
+    .basicsize = sizeof(clock_object),
+    .flags = Py_TPFLAGS_DEFAULT,
+    .slots = clock_slots,
+};
+
+/* ---- LoopCursor ---------------------------------------------------------------------------- */
+
+static void cursor_dealloc(PyObject *self)
+{
+    Py_XDECREF(((cursor_object *)self)->owner);
+    release_object(self);
+}
+
+static PyObject *cursor_consume(PyObject *object, PyObject *track)
+{
+    cursor_object *self = (cursor_object *)object;
+    return consume(self->owner, &self->cursor, track);
+}
+
+static PyMethodDef cursor_methods[] = {
+    {"consume", cursor_consume, METH_O,
+     "consume($self, track, /)\n--\n\nThe motion of ``track`` since this cursor's last call, once."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot cursor_slots[] = {
+    {Py_tp_doc, (void *)"One consumer of a LoopClock; made by `LoopClock.cursor`."},
+    {Py_tp_dealloc, (void *)cursor_dealloc},
+    {Py_tp_methods, (void *)cursor_methods},
+    {0, NULL},
+};
+
+static PyType_Spec cursor_spec = {
+    .name = "pfnnc.LoopCursor",
+    .basicsize = sizeof(cursor_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .slots = cursor_slots,
+};
+
+/* ---- LoopClocks ---------------------------------------------------------------------------- */
+
+static PyObject *crowd_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
+{
+    static char *names[] = {"durations", "rates", NULL};
+    PyObject *durations_in, *rates_in;
+    PyArrayObject *durations = NULL, *rates = NULL;
+    crowd_object *self = NULL;
+    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", names, &durations_in, &rates_in) ||
+        !(durations = pfnnc_input(durations_in, NPY_DOUBLE, 1, "durations")))
+        return NULL;
+    npy_intp count = PyArray_DIM(durations, 0);
+    if (!(rates = pfnnc_input(rates_in, NPY_DOUBLE, 1, "rate")) || !(self = new_object(type)))
+        goto done;
+    self->track_type = sibling("Track");
+    self->clocks = PyMem_Calloc((size_t)(count ? count : 1), sizeof *self->clocks);
+    self->count = count;
+    if (!self->clocks)
+        PyErr_NoMemory();
+    for (npy_intp i = 0; self->clocks && i < count; i++) {
+        pfnn_error error;
+        const double *rate = PyArray_DATA(rates), *duration = PyArray_DATA(durations);
+        if (pfnn_clock_init(self->clocks + i, duration[i], rate[PyArray_DIM(rates, 0) == count ? i : 0], 0, PFNN_PLAY_LOOP,
+                            &error) != PFNN_OK) {
+            pfnnc_raise(&error);
+            break;
+        }
+    }
+    if (PyErr_Occurred())
+        Py_CLEAR(self);
+done:
+    Py_XDECREF(durations);
+    Py_XDECREF(rates);
+    return (PyObject *)self;
+}
+
+static void crowd_dealloc(PyObject *object)
+{
+    crowd_object *self = (crowd_object *)object;
+    PyMem_Free(self->clocks);
+    Py_XDECREF(self->track_type);
+    release_object(object);
+}
+
+/* Advance all or none: -1, or the first index whose step is refused. */
+static PyObject *crowd_advance(PyObject *object, PyObject *dt_in)
+{
+    crowd_object *self = (crowd_object *)object;
+    PyArrayObject *dt_array = pfnnc_input(dt_in, NPY_DOUBLE, 1, "dt");
+    if (!dt_array)
+        return NULL;
+    const double *dt = PyArray_DATA(dt_array);
+    npy_intp step = PyArray_DIM(dt_array, 0) == self->count ? 1 : 0, i;
+    for (i = 0; i < self->count; i++) { // well inside of what a clock can do, so that the second pass cannot fail
+        const pfnn_clock *clock = self->clocks + i;
+        double cycles = dt[i * step] * clock->rate / clock->duration;
+        if (!(cycles < 1e15 && cycles > -1e15) || clock->now.cycle > INT64_C(1) << 61 || clock->now.cycle < -(INT64_C(1) << 61))
+            break;
+    }
+    if (i == self->count) {
+        Py_BEGIN_CRITICAL_SECTION(object);
+        for (i = 0; i < self->count; i++)
+            pfnn_clock_advance(self->clocks + i, dt[i * step], NULL);
+        Py_END_CRITICAL_SECTION();
+        i = -1;
+    }
+    Py_DECREF(dt_array);
+    return PyLong_FromLongLong(i);
+}
+
+static PyObject *crowd_seek(PyObject *object, PyObject *args)
+{
+    crowd_object *self = (crowd_object *)object;
+    PyObject *t_in, *index_in, *result = NULL;
+    PyArrayObject *t = NULL, *index = NULL;
+    if (!PyArg_ParseTuple(args, "OO", &t_in, &index_in))
+        return NULL;
+    if (!(t = pfnnc_input(t_in, NPY_DOUBLE, 1, "t")) || !(index = pfnnc_input(index_in, NPY_INT64, 1, "index")))
+        goto done;
+    npy_intp i, n = PyArray_DIM(index, 0);
+    const int64_t *who = PyArray_DATA(index);
+    const double *to = PyArray_DATA(t);
+    for (i = 0; i < n && PyArray_DIM(t, 0) == n; i++) {
+        if (who[i] < 0 || who[i] >= self->count)
+            break;
+        pfnn_clock trial = self->clocks[who[i]];
+        if (pfnn_clock_seek(&trial, to[i], NULL) != PFNN_OK)
+            break;
+    }
+    if (i == n) {
+        for (i = 0; i < n; i++)
+            pfnn_clock_seek(self->clocks + who[i], to[i], NULL);
+        i = -1;
+    }
+    result = PyLong_FromLongLong(i);
+done:
+    Py_XDECREF(t);
+    Py_XDECREF(index);
+    return result;
+}
+
+/* tracks: a list of tracks of one kind; which (n,): the track of each character; outputs (n, D) and (n, 4) or None */
+static PyObject *crowd_consume(PyObject *object, PyObject *args)
+{
+    crowd_object *self = (crowd_object *)object;
+    PyObject *tracks_in, *which_in, *translations_in, *rotations_in, *result = NULL;
+    PyArrayObject *which = NULL;
+    const pfnn_track **tracks = NULL;
+    if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &tracks_in, &which_in, &translations_in, &rotations_in))
+        return NULL;
+    Py_ssize_t kinds = PyList_Size(tracks_in);
+    if (!(which = pfnnc_input(which_in, NPY_INT64, 1, "which")))
+        return NULL;
+    if (!(tracks = PyMem_Malloc((size_t)(kinds ? kinds : 1) * sizeof *tracks))) {
+        PyErr_NoMemory();
+        goto done;
+    }
+    for (Py_ssize_t i = 0; i < kinds; i++) {
+        track_object *track = pfnnc_track(PyList_GetItem(tracks_in, i), self->track_type, "tracks");
+        if (!track)
+            goto done;
+        tracks[i] = track->track;
+    }
+    const int64_t *kind = PyArray_DATA(which);
+    npy_intp bad = PyArray_DIM(which, 0) == self->count ? -1 : 0;
+    for (npy_intp i = 0; bad < 0 && i < self->count; i++)
+        if (kind[i] < 0 || kind[i] >= kinds)
+            bad = i;
+    PyArrayObject *out = (PyArrayObject *)translations_in, *turns = (PyArrayObject *)rotations_in;
+    int dimensions = kinds ? pfnn_track_dimensions(tracks[0]) : 0;
+    bool rotates = kinds && pfnn_track_rotates(tracks[0]);
+    if (bad < 0 && (!PyArray_Check(out) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out) ||
+                    PyArray_SIZE(out) != self->count * dimensions ||
+                    (rotates && (!PyArray_Check(turns) || PyArray_TYPE(turns) != NPY_DOUBLE || !PyArray_ISCARRAY(turns) ||
+                                 PyArray_SIZE(turns) != self->count * 4)))) {
+        PyErr_SetString(PyExc_ValueError, "an output of the clocks is not what it should be");
+        goto done;
+    }
+    if (bad < 0) {
+        double *moved = PyArray_DATA(out), *turned = rotates ? PyArray_DATA(turns) : NULL;
+        Py_BEGIN_CRITICAL_SECTION(object);
+        for (npy_intp i = 0; i < self->count; i++)
+            pfnn_clock_consume(moved + i * dimensions, turned ? turned + 4 * i : NULL, self->clocks + i, NULL, tracks[kind[i]]);
+        Py_END_CRITICAL_SECTION();
+    }
+    result = PyLong_FromLongLong(bad);
+done:
+    PyMem_Free(tracks);
+    Py_XDECREF(which);
+    return result;
+}
+
+/* (time (n,), cycle (n,), phase (n,)) */
+static PyObject *crowd_now(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    crowd_object *self = (crowd_object *)object;
+    npy_intp n = self->count;
+    PyObject *times = PyArray_SimpleNew(1, &n, NPY_DOUBLE), *cycles = PyArray_SimpleNew(1, &n, NPY_INT64);
+    PyObject *phases = PyArray_SimpleNew(1, &n, NPY_DOUBLE), *result = NULL;
+    if (times && cycles && phases) {
+        double *time = PyArray_DATA((PyArrayObject *)times), *phase = PyArray_DATA((PyArrayObject *)phases);
+        int64_t *cycle = PyArray_DATA((PyArrayObject *)cycles);
+        for (npy_intp i = 0; i < n; i++) {
+            time[i] = pfnn_clock_time(self->clocks + i);
+            cycle[i] = self->clocks[i].now.cycle;
+            phase[i] = pfnn_clock_phase(self->clocks + i);
+        }
+        result = PyTuple_Pack(3, times, cycles, phases);
+    }
+    Py_XDECREF(times);
+    Py_XDECREF(cycles);
+    Py_XDECREF(phases);
+    return result;
+}
+
+static PyObject *crowd_state(PyObject *object, PyObject *Py_UNUSED(args))
+{
+    return clocks_state(((crowd_object *)object)->clocks, ((crowd_object *)object)->count);
+}
+
+static PyObject *crowd_restore(PyObject *object, PyObject *bytes)
+{
+    crowd_object *self = (crowd_object *)object;
+    return clocks_restore(self->clocks, self->count, bytes) < 0 ? NULL : Py_NewRef(Py_None);
+}
+
+static Py_ssize_t crowd_length(PyObject *object)
+{
+    return ((crowd_object *)object)->count;
+}
+
+static PyMethodDef crowd_methods[] = {
+    {"_advance", crowd_advance, METH_O, NULL},
+    {"_seek", crowd_seek, METH_VARARGS, NULL},
+    {"_consume", crowd_consume, METH_VARARGS, NULL},
+    {"_now", crowd_now, METH_NOARGS, NULL},
+    {"state", crowd_state, METH_NOARGS, "state($self, /)\n--\n\nEverything about the clocks as bytes."},
+    {"restore", crowd_restore, METH_O, "restore($self, state, /)\n--\n\nGo on from what `state` returned."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyType_Slot crowd_slots[] = {
+    {Py_tp_doc, (void *)"The core of LoopClocks."},
+    {Py_tp_new, (void *)crowd_new},
+    {Py_tp_dealloc, (void *)crowd_dealloc},
+    {Py_tp_methods, (void *)crowd_methods},
+    {Py_sq_length, (void *)crowd_length},
+    {0, NULL},
+};
+
+static PyType_Spec crowd_spec = {
+    .name = "pfnnc._core.LoopClocks",
+    .basicsize = sizeof(crowd_object),
+    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
+    .slots = crowd_slots,
+};
 
 int pfnnc_add_clock(PyObject *module)
 {
-    (void)module;
+    PyType_Spec *specs[] = {&clock_spec, &cursor_spec, &crowd_spec};
+    const char *names[] = {"LoopClock", "LoopCursor", "LoopClocks"};
+    for (int i = 0; i < 3; i++) {
+        PyObject *type = PyType_FromModuleAndSpec(module, specs[i], NULL);
+        int status = type ? PyModule_AddObjectRef(module, names[i], type) : -1;
+        Py_XDECREF(type);
+        if (status < 0)
+            return -1;
+    }
     return 0;
 }
