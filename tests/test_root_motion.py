@@ -118,7 +118,7 @@ def test_split_never_reaches_one():
 
 def test_delta_split_of_any_cycles():
     big = 2**62
-    assert LAB.delta_split(big, 0.9, big + 1, 0.1) == pytest.approx(0.38, abs=1e-9)
+    assert LAB.delta_split(big, 0.9, big + 1, 0.1) == pytest.approx(0.2, abs=1e-9)
     assert LAB.delta_split(-(2**63), 0.0, 2**63 - 1, 0.0) == 2.0 * (2**64 - 1)
     assert LAB.delta_split(0, 0.0, 0, 1.0) == pytest.approx(2, abs=1e-12)
     assert LAB.delta_split([0, 5], 0.0, 7, [[0.0], [0.25]]).shape == (2, 2)
@@ -337,7 +337,7 @@ def test_path_has_every_key_once():
 
 def test_path_of_a_turning_loop():
     track = quarter_circle(11)
-    for t0, t1 in ((0.05, 4.05), (2.5, -1.5)):
+    for t0, t1 in ((0.05, 4.05), (2.55, -1.45)):
         times, translations, rotations = track.path(t0, t1)
         assert len(times) == 42 and (np.diff(times) * np.sign(t1 - t0) > 0).all()
         for right, found in zip(track.delta(t0, times), (translations, rotations)):
@@ -366,7 +366,7 @@ def test_seam_and_stride():
     assert (seam.end_velocity, seam.start_velocity, seam.jump) == pytest.approx((1.2, 0.8, -0.4))
     translation, rotation = quarter_circle().cycle
     np.testing.assert_allclose(translation, [1, 0, 1], atol=1e-15)
-    np.testing.assert_allclose(quarter_circle().seam.jump, 0, atol=0.02)  # it goes on round the circle
+    np.testing.assert_allclose(quarter_circle().seam.jump, 0, atol=0.03)  # it goes on round the circle
     assert LAB.cycle[1].tolist() == [1, 0, 0, 0]
 
 
@@ -395,7 +395,7 @@ def test_pickle_keeps_a_track():
 
     for track in (LAB, quarter_circle(), RootTrack([0, 1], [0, 1], loop=False, max_cycles=5)):
         other = pickle.loads(pickle.dumps(track))
-        np.testing.assert_array_equal(other.delta(0.1, 2.3)[0], track.delta(0.1, 2.3)[0])
+        assert repr(other.delta(0.1, 2.3)) == repr(track.delta(0.1, 2.3))
         assert (other.loop, other.max_cycles) == (track.loop, track.max_cycles)
 
 
@@ -501,7 +501,7 @@ def test_blended_turns_compose():
     straight = RootTrack([0, 1], [[0, 0, 0], [0, 0, 1.4]], [[1, 0, 0, 0]] * 2)
     both = blend_tracks([straight, quarter_circle()], [0.5, 0.5])
     _, turn = both.delta(0, 8)
-    assert (heading(turn) % 360) == pytest.approx(0, abs=1e-6)  # half of a quarter turn, eight times
+    assert np.sin(np.radians(heading(turn))) == pytest.approx(0, abs=1e-9) and abs(turn[0]) == pytest.approx(1)  # half of a quarter turn, eight times
     np.testing.assert_allclose(both.delta(0, 8)[0], 0, atol=1e-9)
 
 
@@ -519,3 +519,99 @@ def test_bad_blends(weights, message):
         blend_tracks([LAB, quarter_circle()], [1, 1])
     with pytest.raises(TypeError, match=r"tracks\[1\]"):
         blend_tracks([LAB, None], [1, 1])
+
+
+# ---- clips --------------------------------------------------------------------------------------
+
+
+def turning_clip(translations: bool = False) -> pfnnc.Clip:
+    """A character that walks a quarter circle with a lean, over a skeleton whose root has a rest rotation."""
+    rng = np.random.default_rng(5)
+    n = 31
+    angle = np.linspace(0, np.pi / 2, n)
+    rest = pfnnc.exp_map_to_quat([0.2, 0.0, 0.1])
+    yaw = np.stack([np.cos(angle / 2), 0 * angle, np.sin(angle / 2), 0 * angle], 1)
+    rotations = pfnnc.exp_map_to_quat(np.cumsum(rng.normal(0, 0.05, (n, 3, 3)), axis=0))
+    rotations[:, 0] = pfnnc.quat_mul(yaw, rest)
+    root = np.stack([1 - np.cos(angle), 0.9 + 0.03 * np.sin(8 * angle), np.sin(angle)], 1) + [4, 0, -2]
+    skeleton = pfnnc.Skeleton(["Hips", "LeftLeg", "RightLeg"], [-1, 0, 0], [[0, 0, 0], [0.1, -0.5, 0], [-0.1, -0.5, 0]])
+    places = rng.normal(0, 0.1, (n, 3, 3)) if translations else None
+    return pfnnc.Clip(skeleton, root, rotations, 30, "turn", translations=places)
+
+
+@pytest.mark.parametrize("mode", ["translation", "planar", "full"])
+@pytest.mark.parametrize("translations", [False, True])
+def test_taking_root_motion_out_and_putting_it_back(mode, translations):
+    clip = turning_clip(translations)
+    track, in_place = pfnnc.split_root_motion(clip, mode)
+    assert track.duration == pytest.approx(1.0)
+    back = pfnnc.apply_root_motion(track, in_place)
+    assert len(back) == len(clip) and back.fps == clip.fps
+    np.testing.assert_allclose(back.positions(), clip.positions(), rtol=0, atol=1e-9)
+    dots = np.abs((back.rotations * clip.rotations).sum(-1))
+    np.testing.assert_allclose(dots, 1, rtol=0, atol=1e-9)
+
+
+def test_planar_takes_yaw_off_on_the_left():
+    clip = turning_clip()
+    track, in_place = pfnnc.split_root_motion(clip, "planar")
+    # the rest rotation stays under the root, whatever the yaw in front of it was
+    np.testing.assert_allclose(pfnnc.quat_yaw(in_place.rotations[:, 0]), 0, atol=1e-12)
+    lean = pfnnc.quat_mul(pfnnc.quat_conj(track.rotations), clip.rotations[:, 0])
+    np.testing.assert_allclose(np.abs((lean * in_place.rotations[:, 0]).sum(-1)), 1, atol=1e-12)
+    np.testing.assert_allclose(in_place.root_positions[:, [0, 2]], 0, atol=1e-12)
+    np.testing.assert_array_equal(in_place.root_positions[:, 1], clip.root_positions[:, 1])
+    assert (track.positions[:, 1] == 0).all()
+    np.testing.assert_array_equal(RootTrack.from_clip(clip).positions, clip.root_positions)
+
+
+def test_a_turning_clip_played_four_times_comes_back():
+    clip = turning_clip()
+    track, in_place = pfnnc.split_root_motion(clip, "planar")
+    played = pfnnc.apply_root_motion(track, in_place, 0, 4)
+    assert len(played) == 121
+    np.testing.assert_allclose(played.root_positions[120], played.root_positions[0], atol=1e-9)
+    steps = np.linalg.norm(np.diff(played.root_positions[:, [0, 2]], axis=0), axis=1)
+    assert steps.max() < 1.01 * steps.min()  # no jump at a seam
+
+
+def test_playing_at_another_rate_and_part_of_a_cycle():
+    clip = turning_clip()
+    track, in_place = pfnnc.split_root_motion(clip, "planar")
+    played = pfnnc.apply_root_motion(track, in_place, 0.25, 0.75, fps=60)
+    assert (len(played), played.fps) == (31, 60)
+    whole = clip.resample(60)
+    np.testing.assert_allclose(played.root_positions, whole.root_positions[15:46], atol=2e-4)
+    one_shot, still = pfnnc.split_root_motion(clip, "planar", loop=False)
+    ended = pfnnc.apply_root_motion(one_shot, still, 0, 2)
+    np.testing.assert_allclose(ended.root_positions[30:], np.broadcast_to(clip.root_positions[-1], (31, 3)), atol=1e-9)
+
+
+def test_close_loop_from_a_clip():
+    clip = turning_clip()[:6]
+    track = RootTrack.from_clip(clip, "planar", close_loop=True)
+    assert heading(track.cycle[1]) == pytest.approx(0, abs=1e-9)
+    np.testing.assert_array_equal(track.positions[:, [0, 2]], clip.root_positions[:, [0, 2]])
+    with pytest.raises(ValueError, match="turns by 90.0"):
+        RootTrack.from_clip(turning_clip(), "planar", close_loop=True)
+    with pytest.raises(ValueError, match="needs rotations"):
+        RootTrack.from_clip(clip, close_loop=True)
+
+
+def test_bad_clips():
+    clip = turning_clip()
+    with pytest.raises(ValueError, match="at least two frames, got 1"):
+        RootTrack.from_clip(clip[:1])
+    with pytest.raises(ValueError, match="mode must be 'translation' or 'planar' or 'full', got 'yaw'"):
+        RootTrack.from_clip(clip, "yaw")
+    with pytest.raises(TypeError, match="clip must be a Clip"):
+        RootTrack.from_clip([1, 2])
+    track, in_place = pfnnc.split_root_motion(clip)
+    with pytest.raises(ValueError, match="must last as long as its track"):
+        pfnnc.apply_root_motion(track, in_place[:10])
+    with pytest.raises(ValueError, match="t1 must be at least"):
+        pfnnc.apply_root_motion(track, in_place, 1, 0)
+    with pytest.raises(ValueError, match="more than fits"):
+        pfnnc.apply_root_motion(track, in_place, 0, 1e5, fps=1e9)
+    with pytest.raises(TypeError, match="track must be a RootTrack"):
+        pfnnc.apply_root_motion(None, in_place)

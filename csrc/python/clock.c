@@ -60,7 +60,7 @@ static int whole_number(int64_t *out, PyObject *object, const char *name)
         return -1;
     }
     *out = PyLong_AsLongLong(index);
-    Py_DECREF(index);
+    Py_DECREF((PyObject *)index);
     if (*out == -1 && PyErr_Occurred()) {
         PyErr_Clear();
         PyErr_Format(PyExc_ValueError, "%s must be within 2^53, got %R", name, object);
@@ -149,8 +149,8 @@ static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 
 static void clock_dealloc(PyObject *self)
 {
-    Py_XDECREF(((clock_object *)self)->track_type);
-    Py_XDECREF(((clock_object *)self)->cursor_type);
+    Py_XDECREF((PyObject *)((clock_object *)self)->track_type);
+    Py_XDECREF((PyObject *)((clock_object *)self)->cursor_type);
     release_object(self);
 }
 
@@ -407,7 +407,7 @@ static PyType_Spec clock_spec = {
 
 static void cursor_dealloc(PyObject *self)
 {
-    Py_XDECREF(((cursor_object *)self)->owner);
+    Py_XDECREF((PyObject *)((cursor_object *)self)->owner);
     release_object(self);
 }
 
@@ -468,8 +468,8 @@ static PyObject *crowd_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (PyErr_Occurred())
         Py_CLEAR(self);
 done:
-    Py_XDECREF(durations);
-    Py_XDECREF(rates);
+    Py_XDECREF((PyObject *)durations);
+    Py_XDECREF((PyObject *)rates);
     return (PyObject *)self;
 }
 
@@ -477,7 +477,7 @@ static void crowd_dealloc(PyObject *object)
 {
     crowd_object *self = (crowd_object *)object;
     PyMem_Free(self->clocks);
-    Py_XDECREF(self->track_type);
+    Py_XDECREF((PyObject *)self->track_type);
     release_object(object);
 }
 
@@ -503,7 +503,7 @@ static PyObject *crowd_advance(PyObject *object, PyObject *dt_in)
         Py_END_CRITICAL_SECTION();
         i = -1;
     }
-    Py_DECREF(dt_array);
+    Py_DECREF((PyObject *)dt_array);
     return PyLong_FromLongLong(i);
 }
 
@@ -533,8 +533,8 @@ static PyObject *crowd_seek(PyObject *object, PyObject *args)
     }
     result = PyLong_FromLongLong(i);
 done:
-    Py_XDECREF(t);
-    Py_XDECREF(index);
+    Py_XDECREF((PyObject *)t);
+    Py_XDECREF((PyObject *)index);
     return result;
 }
 
@@ -568,9 +568,9 @@ static PyObject *crowd_consume(PyObject *object, PyObject *args)
     PyArrayObject *out = (PyArrayObject *)translations_in, *turns = (PyArrayObject *)rotations_in;
     int dimensions = kinds ? pfnn_track_dimensions(tracks[0]) : 0;
     bool rotates = kinds && pfnn_track_rotates(tracks[0]);
-    if (bad < 0 && (!PyArray_Check(out) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out) ||
+    if (bad < 0 && (!PyArray_Check(translations_in) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out) ||
                     PyArray_SIZE(out) != self->count * dimensions ||
-                    (rotates && (!PyArray_Check(turns) || PyArray_TYPE(turns) != NPY_DOUBLE || !PyArray_ISCARRAY(turns) ||
+                    (rotates && (!PyArray_Check(rotations_in) || PyArray_TYPE(turns) != NPY_DOUBLE || !PyArray_ISCARRAY(turns) ||
                                  PyArray_SIZE(turns) != self->count * 4)))) {
         PyErr_SetString(PyExc_ValueError, "an output of the clocks is not what it should be");
         goto done;
@@ -585,7 +585,7 @@ static PyObject *crowd_consume(PyObject *object, PyObject *args)
     result = PyLong_FromLongLong(bad);
 done:
     PyMem_Free(tracks);
-    Py_XDECREF(which);
+    Py_XDECREF((PyObject *)which);
     return result;
 }
 

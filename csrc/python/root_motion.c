@@ -78,9 +78,9 @@ static PyObject *track_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         pfnn_track_destroy(track);
     }
 done:
-    Py_XDECREF(times);
-    Py_XDECREF(positions);
-    Py_XDECREF(rotations);
+    Py_XDECREF((PyObject *)times);
+    Py_XDECREF((PyObject *)positions);
+    Py_XDECREF((PyObject *)rotations);
     return result;
 }
 
@@ -130,8 +130,8 @@ static PyObject *track_deltas(PyObject *self, PyObject *args)
     Py_END_ALLOW_THREADS
     result = Py_BuildValue("Li", (long long)bad, which);
 done:
-    Py_XDECREF(t0);
-    Py_XDECREF(t1);
+    Py_XDECREF((PyObject *)t0);
+    Py_XDECREF((PyObject *)t1);
     return result;
 }
 
@@ -164,7 +164,7 @@ static PyObject *track_delta_split(PyObject *self, PyObject *args)
     result = Py_NewRef(Py_None);
 done:
     for (int i = 0; i < 4; i++)
-        Py_XDECREF(part[i]);
+        Py_XDECREF((PyObject *)part[i]);
     return result;
 }
 
@@ -182,7 +182,7 @@ static PyObject *track_split(PyObject *self, PyObject *args)
     for (i = 0; phases && i < n; i++)
         if (!pfnn_track_split(cycles + i, phases + i, track, numbers(times)[i]))
             break;
-    Py_DECREF(times);
+    Py_DECREF((PyObject *)times);
     return phases ? PyLong_FromLongLong(i == n ? -1 : (long long)i) : NULL;
 }
 
@@ -202,7 +202,7 @@ static PyObject *track_sample(PyObject *self, PyObject *args)
             pfnn_track_sample(positions + i * dimensions, rotations ? rotations + 4 * i : NULL, track, numbers(phases)[i]);
         result = Py_NewRef(Py_None);
     }
-    Py_DECREF(phases);
+    Py_DECREF((PyObject *)phases);
     return result;
 }
 
@@ -227,9 +227,9 @@ static PyObject *track_path(PyObject *self, PyObject *args)
                         t1, n);
         result = PyTuple_Pack(3, times, translations, rotations);
     }
-    Py_XDECREF(times);
+    Py_XDECREF((PyObject *)times);
     Py_XDECREF(translations);
-    Py_XDECREF(rotations);
+    Py_XDECREF((PyObject *)rotations);
     return result;
 }
 
