@@ -21,12 +21,6 @@ static int64_t pfnn_widest(const pfnn_net_config *config)
 #define NAME(x) x##_dd
 #include "network_body.h"
 
-#define REAL double
-#define WEIGHT float
-#define NAME(x) x##_df
-#define MIXED
-#include "network_body.h"
-
 pfnn_status pfnn_net_check(const pfnn_net_config *config, pfnn_error *error)
 {
     if (config->layers < 1 || config->layers > PFNN_MAX_LAYERS)
@@ -63,7 +57,7 @@ void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameter
 {
     size_t real = config->type == PFNN_FLOAT32 ? sizeof(float) : sizeof(double);
     char *at = parameters;
-    net->config = *config;
+    *net = (pfnn_net){.config = *config};
     for (int l = 0; l < config->layers; l++) {
         size_t outputs = (size_t)(config->kernels * pfnn_layer_out(config, l)) * real;
         net->weights[l] = at;
@@ -76,44 +70,6 @@ void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameter
 static size_t row_workspace(const pfnn_net *net)
 {
     return (size_t)(3 * pfnn_widest(&net->config)) * sizeof(double);
-}
-
-size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads)
-{
-    (void)type, (void)threads;
-    return (size_t)(rows * net->config.kernels) * sizeof(double) + (size_t)rows * row_workspace(net);
-}
-
-typedef struct forward_job {
-    const pfnn_net *net;
-    const pfnn_net_batch *batch;
-    const double *share;
-    char *work;
-} forward_job;
-
-static void forward_row(void *context, int64_t row)
-{
-    forward_job *j = context;
-    const double *share = j->share + row * j->net->config.kernels;
-    void *work = j->work + (size_t)row * row_workspace(j->net);
-    if (j->net->config.type == PFNN_FLOAT64)
-        forward_row_dd(j->net, j->batch, row, share, work);
-    else if (j->batch->type == PFNN_FLOAT64)
-        forward_row_df(j->net, j->batch, row, share, work);
-    else
-        forward_row_ff(j->net, j->batch, row, share, work);
-}
-
-pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
-                             pfnn_error *error)
-{
-    double *share = workspace;
-    pfnn_status status = pfnn_phase_shares(share, NULL, &net->config, batch->phase, batch->rows, error);
-    if (status == PFNN_OK) {
-        forward_job job = {net, batch, share, (char *)(share + batch->rows * net->config.kernels)};
-        pfnn_parallel(threads, batch->rows, forward_row, &job);
-    }
-    return status;
 }
 
 size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads)

@@ -4,6 +4,11 @@
 
 #include "pfnnc.h"
 
+static inline int64_t pfnn_padded(int64_t columns, int64_t panel)
+{
+    return (columns + panel - 1) / panel * panel;
+}
+
 static inline int64_t pfnn_layer_in(const pfnn_net_config *config, int layer)
 {
     return config->size[layer];

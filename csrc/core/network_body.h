@@ -27,44 +27,6 @@ static void NAME(layer_forward)(REAL *y, const pfnn_net *net, int layer, const R
     }
 }
 
-static void NAME(activate)(REAL *y, pfnn_activation activation, int64_t count)
-{
-    if (activation == PFNN_RELU)
-        for (int64_t i = 0; i < count; i++)
-            y[i] = y[i] < 0 ? 0 : y[i]; /* a NaN stays one */
-    else
-        for (int64_t i = 0; i < count; i++)
-            y[i] = y[i] < 0 ? (REAL)expm1((double)y[i]) : y[i];
-}
-
-static void NAME(forward_row)(const pfnn_net *net, const pfnn_net_batch *batch, int64_t row, const double *share,
-                              REAL *work)
-{
-    const pfnn_net_config *config = &net->config;
-    int64_t width = pfnn_widest(config);
-    REAL *from = work, *to = work + width, *sum = to + width;
-    const char *x = (const char *)batch->x + row * batch->x_row;
-    char *y = (char *)batch->y + row * batch->y_row;
-
-    for (int64_t i = 0; i < config->size[0]; i++, x += batch->x_column)
-        from[i] = batch->type == PFNN_FLOAT32 ? (REAL)*(const float *)x : (REAL)*(const double *)x;
-    for (int layer = 0; layer < config->layers; layer++) {
-        NAME(layer_forward)(to, net, layer, from, share, 1, sum);
-        if (layer + 1 < config->layers)
-            NAME(activate)(to, config->activation, pfnn_layer_out(config, layer));
-        REAL *swap = from;
-        from = to;
-        to = swap;
-    }
-    for (int64_t j = 0; j < config->size[config->layers]; j++, y += batch->y_column) {
-        if (batch->type == PFNN_FLOAT32)
-            *(float *)y = (float)from[j];
-        else
-            *(double *)y = (double)from[j];
-    }
-}
-
-#ifndef MIXED
 static void NAME(layer_backward)(const pfnn_layer_gradients *g, const pfnn_net *net, int layer, const REAL *x,
                                  const double *share, const REAL *dy, int64_t rows)
 {
@@ -99,8 +61,6 @@ static void NAME(layer_backward)(const pfnn_layer_gradients *g, const pfnn_net *
                     ((REAL *)g->dbias)[k * out + j] += a * dy[j];
         }
 }
-
-#endif
 
 #undef REAL
 #undef WEIGHT

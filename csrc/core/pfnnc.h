@@ -452,6 +452,8 @@ typedef struct pfnn_net {
     pfnn_net_config config;
     void *weights[PFNN_MAX_LAYERS];    /* (kernels, size[l], size[l + 1]) */
     void *bias[PFNN_MAX_LAYERS];       /* (kernels, size[l + 1]) */
+    const void *packed[PFNN_MAX_LAYERS]; /* of a compiled network, else NULL: `pfnn_net_pack` */
+    bool half;                         /* packed as float16 */
 } pfnn_net;
 
 /* One call's arrays. x (rows, inputs) and y (rows, outputs) have any strides, in bytes; y must overlap nothing. */

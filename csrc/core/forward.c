@@ -1,0 +1,166 @@
+/*
+ * forward.c: the forward pass.
+ *
+ * Rows go in chunks through all layers, so that no thread waits for another between layers. In a layer the weights are
+ * read once a chunk, in blocks of panels that fit the first-level cache: from the packed copy of a compiled network, or
+ * packed on the way, so that a change of the weights is never missed. The kernels' shares enter where a tile of sums
+ * leaves the registers; neither blended weights nor scaled inputs are ever formed.
+ */
+#include "kernel.h"
+#include "network.h"
+
+#include <string.h>
+
+enum { CHUNK_ROWS = 264 }; /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
+
+typedef struct pfnn_rows {
+    const void *data;
+    pfnn_type type;
+    int64_t row, column; /* bytes */
+} pfnn_rows;
+
+typedef struct forward {
+    const pfnn_net *net;
+    const pfnn_net_batch *batch;
+    const pfnn_kernels *kernels;
+    pfnn_type type; /* of the arithmetic */
+    int64_t workers;
+    char *workspace;
+    size_t worker_bytes;
+} forward;
+
+/* What a worker computes a chunk in. */
+typedef struct chunk_space {
+    void *a, *w, *from, *to, *share;
+    double *exact;
+} chunk_space;
+
+static size_t real_size(pfnn_type type)
+{
+    return type == PFNN_FLOAT32 ? sizeof(float) : sizeof(double);
+}
+
+/* `total` rows as `count` parts whose sizes differ by one at most. */
+typedef struct split {
+    int64_t total, count;
+} split;
+
+static split split_rows(int64_t total, int64_t most)
+{
+    return (split){total, (total + most - 1) / most};
+}
+
+static int64_t split_at(split s, int64_t part)
+{
+    return s.total * part / s.count;
+}
+
+/* c += share * (a times w) for any number of panels, by the widest tiles that there are. */
+static void multiply(const forward *f, pfnn_type type, bool half, pfnn_tile tile, int64_t rows, int64_t panels)
+{
+    const pfnn_tile_function *shapes = half ? f->kernels->half[rows - 1] : f->kernels->tile[type][rows - 1];
+    size_t size = half ? sizeof(uint16_t) : real_size(type);
+    for (int64_t wide = PFNN_TILE_PANELS; panels; ) {
+        if (wide > panels || !shapes[wide - 1]) {
+            wide--;
+            continue;
+        }
+        shapes[wide - 1](&tile);
+        tile.c = (char *)tile.c + wide * PFNN_PANEL_BYTES;
+        tile.w = (const char *)tile.w + (size_t)(wide * tile.w_panel) * size;
+        panels -= wide;
+    }
+}
+
+#define REAL float
+#define TYPE PFNN_FLOAT32
+#define NAME(x) x##_float
+#include "forward_body.h"
+
+#define REAL double
+#define TYPE PFNN_FLOAT64
+#define NAME(x) x##_double
+#include "forward_body.h"
+
+static pfnn_type arithmetic(const pfnn_net *net, pfnn_type type)
+{
+    if (net->packed[0])
+        return PFNN_FLOAT32;
+    return net->config.type == PFNN_FLOAT32 && type == PFNN_FLOAT32 ? PFNN_FLOAT32 : PFNN_FLOAT64;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Cut a worker's memory into its parts; with space NULL, only measure. Each part begins on a cache line. */
+static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, int64_t rows, char *memory)
+{
+    const pfnn_net_config *config = &net->config;
+    int64_t widest = 0, real = (int64_t)real_size(type), panel = PFNN_PANEL_BYTES / real;
+    for (int l = 1; l <= config->layers; l++)
+        widest = config->size[l] > widest ? config->size[l] : widest;
+    widest = pfnn_padded(widest, panel);
+
+    size_t sizes[6] = {
+        (size_t)(rows * PFNN_BLOCK * real),
+        PFNN_BLOCK * PFNN_TILE_PANELS * PFNN_PANEL_BYTES,
+        (size_t)(rows * widest * real),
+        (size_t)(rows * widest * real),
+        (size_t)(rows * config->kernels * real),
+        (size_t)(rows * config->kernels) * sizeof(double),
+    };
+    void *parts[6];
+    size_t at = (64 - ((uintptr_t)memory & 63)) & 63;
+    for (int i = 0; i < 6; i++) {
+        parts[i] = memory + at;
+        at += (sizes[i] + 63) & ~(size_t)63;
+    }
+    if (space)
+        *space = (chunk_space){parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
+    return at + 64;
+}
+
+size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads)
+{
+    int64_t workers = least(threads, rows);
+    return (size_t)(workers > 1 ? workers : 1) *
+           lay_out(NULL, net, arithmetic(net, type), least(rows, CHUNK_ROWS), NULL);
+}
+
+/* One worker's share of the rows, chunk by chunk. */
+static void work(void *context, int64_t worker)
+{
+    const forward *f = context;
+    split workers = {f->batch->rows, f->workers};
+    int64_t first = split_at(workers, worker), rows = split_at(workers, worker + 1) - first;
+    split chunks = split_rows(rows, CHUNK_ROWS);
+    chunk_space space;
+    lay_out(&space, f->net, f->type, least(f->batch->rows, CHUNK_ROWS), f->workspace + (size_t)worker * f->worker_bytes);
+
+    for (int64_t c = 0; c < chunks.count; c++) {
+        int64_t at = split_at(chunks, c), count = split_at(chunks, c + 1) - at;
+        if (f->type == PFNN_FLOAT32)
+            chunk_float(f, first + at, count, &space);
+        else
+            chunk_double(f, first + at, count, &space);
+    }
+}
+
+pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
+                             pfnn_error *error)
+{
+    for (int64_t i = 0; i < batch->rows; i++)
+        if (!(batch->phase[i] >= 0 && batch->phase[i] <= 1))
+            return pfnn_fail(error, PFNN_ERROR_VALUE, i, "phase[%lld]=%.9g is not in [0, 1]", (long long)i,
+                             batch->phase[i]);
+    if (batch->rows == 0)
+        return PFNN_OK;
+
+    forward f = {net, batch, pfnn_kernels_get(), arithmetic(net, batch->type), least(threads, batch->rows), workspace, 0};
+    f.workers = f.workers > 1 ? f.workers : 1;
+    f.worker_bytes = lay_out(NULL, net, f.type, least(batch->rows, CHUNK_ROWS), NULL);
+    pfnn_parallel((int)f.workers, f.workers, work, &f);
+    return PFNN_OK;
+}

@@ -1,0 +1,97 @@
+/*
+ * kernel.h: the few hot loops of the network, compiled once for each instruction set, and the choice between them.
+ *
+ * A weight matrix (in, out) is read in panels: 64 bytes of columns wide (16 floats, 8 doubles), one row after the
+ * other, the last panel padded with zeros. A tile is up to `tile_rows` rows of x times one or two panels. Inputs are
+ * taken in blocks of at most PFNN_BLOCK, and each output is, block after block and kernel after kernel,
+ *
+ *     y = y + a_k * (x_0 w_0 + x_1 w_1 + ...)      summed from left to right
+ *
+ * in every path, so that a row has the same bits however many rows are computed beside it.
+ */
+#ifndef PFNN_KERNEL_H
+#define PFNN_KERNEL_H
+
+#include "pfnnc.h"
+
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define UNROLL _Pragma("GCC unroll 16")
+#else
+#define UNROLL
+#endif
+
+#if defined(__GNUC__)
+#define FORCE_INLINE inline __attribute__((always_inline))
+#elif defined(_MSC_VER)
+#define FORCE_INLINE __forceinline
+#else
+#define FORCE_INLINE inline
+#endif
+
+#if defined(__x86_64__) || defined(_M_X64)
+#define PFNN_X86 1
+#elif defined(__aarch64__) || defined(_M_ARM64)
+#define PFNN_ARM64 1
+#endif
+
+enum {
+    PFNN_BLOCK = 256,    /* inputs a block: a block of a panel (16 KiB) stays in the first-level cache */
+    PFNN_TILE_ROWS = 12, /* the most rows a tile has in any instruction set */
+    PFNN_TILE_PANELS = 4,
+    PFNN_PANEL_BYTES = 64
+};
+
+/* One tile's work. Distances in elements unless they say bytes. */
+typedef struct pfnn_tile {
+    void *c;             /* (rows, panels of columns): c += share * (a times w) */
+    int64_t c_row;
+    const void *a;       /* (depth, rows) packed */
+    const void *w;       /* (depth, panel) packed, or rows of a matrix */
+    int64_t w_row;
+    int64_t w_panel;     /* from one panel to the next */
+    int64_t depth;
+    const void *share;   /* (rows), one every share_row, of the type of c */
+    int64_t share_row;
+} pfnn_tile;
+
+typedef void (*pfnn_tile_function)(const pfnn_tile *tile);
+
+/* What an instruction set provides, for float [PFNN_FLOAT32] and double [PFNN_FLOAT64]. */
+typedef struct pfnn_kernels {
+    const char *name;
+    int tile_rows; /* a tile's rows where there are many */
+    /* [type][rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers */
+    pfnn_tile_function tile[2][PFNN_TILE_ROWS][PFNN_TILE_PANELS];
+    pfnn_tile_function half[PFNN_TILE_ROWS][PFNN_TILE_PANELS]; /* w holds float16 */
+    void (*relu[2])(void *x, int64_t count);                   /* in place; count is a multiple of a panel */
+    void (*elu[2])(void *x, int64_t count);
+} pfnn_kernels;
+
+/*
+ * The fastest set that this processor runs, or the one that the environment variable PFNNC_ISA names ("avx512",
+ * "avx2", "sse2", "neon", "portable") where the processor has it. Chosen once.
+ */
+const pfnn_kernels *pfnn_kernels_get(void);
+
+/* Entries of the tables for a tile shape; the functions' names come from kernel_body.h. */
+#define PFNN_TILE_FLOAT(rows, panels) [PFNN_FLOAT32][(rows)-1][(panels)-1] = tile_##rows##_##panels##_float,
+#define PFNN_TILE_DOUBLE(rows, panels) [PFNN_FLOAT64][(rows)-1][(panels)-1] = tile_##rows##_##panels##_double,
+#define PFNN_TILE_HALF(rows, panels) [(rows)-1][(panels)-1] = half_##rows##_##panels##_float,
+
+/* The table of a file that has included the body twice and defines TILES. */
+#define PFNN_KERNELS(set, rows)                                                                                        \
+    const pfnn_kernels pfnn_kernels_##set = {                                                                          \
+        .name = #set,                                                                                                  \
+        .tile_rows = rows,                                                                                             \
+        .tile = {TILES(PFNN_TILE_FLOAT) TILES(PFNN_TILE_DOUBLE)},                                                      \
+        .half = {TILES(PFNN_TILE_HALF)},                                                                               \
+        .relu = {relu_float, relu_double},                                                                             \
+        .elu = {elu_float, elu_double},                                                                                \
+    }
+
+extern const pfnn_kernels pfnn_kernels_avx512, pfnn_kernels_avx2, pfnn_kernels_sse2, pfnn_kernels_neon,
+    pfnn_kernels_portable;
+
+#endif

@@ -1,0 +1,149 @@
+/*
+ * kernel_body.h: the hot loops for one instruction set and one real type. No include guard: each kernel_<set>.c
+ * includes it for float and for double, with
+ *
+ *   SINGLE                 1 for float, 0 for double
+ *   VEC, LANES             a vector and how many numbers it holds
+ *   V_LOAD V_STORE V_SET1 V_ADD V_MUL V_MAX V_MIN    V_MAX(a, b), V_MIN(a, b) give b where either is NaN
+ *   V_FMA(a, b, c)         a * b + c, fused where the set can
+ *   V_HALF(p)              LANES float16 at p, widened (float only)
+ *   V_POW2(v)              2^n, for v = EXP_MAGIC + n
+ *   NAME(x)                the function's name
+ *
+ * Loops over rows, panels and vectors have constant bounds and unroll; the sums live in registers.
+ */
+#if SINGLE
+#define REAL float
+#define EXP_SERIES {1.0f / 5040, 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f, 1, 1}
+#define EXP_LEAST -87.0f
+#define EXP_MAGIC 12583039.0f /* 1.5 2^23 + 127: the bits of a sum with it end in those of the exponent */
+#define EXP_LN2_HIGH 0.693359375f
+#define EXP_LN2_LOW -2.12194440e-4f
+#else
+#define REAL double
+#define EXP_SERIES                                                                                                     \
+    {1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880, 1.0 / 40320, 1.0 / 5040,          \
+     1.0 / 720,        1.0 / 120,       1.0 / 24,       1.0 / 6,       0.5,          1,           1}
+#define EXP_LEAST -708.0
+#define EXP_MAGIC 6755399441056767.0 /* 1.5 2^52 + 1023 */
+#define EXP_LN2_HIGH 6.93145751953125e-1
+#define EXP_LN2_LOW 1.42860682030941723212e-6
+#endif
+#define PANEL (PFNN_PANEL_BYTES / (int)sizeof(REAL))
+#define VECTORS (PANEL / LANES)
+
+static FORCE_INLINE VEC NAME(weight)(const void *w, int64_t at, bool half)
+{
+#ifdef V_HALF
+    if (half)
+        return V_HALF((const uint16_t *)w + at);
+#endif
+    (void)half;
+    return V_LOAD((const REAL *)w + at);
+}
+
+static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const bool half)
+{
+    const REAL *a = t->a, *share = t->share;
+    int64_t w_row = t->w_row, at = 0;
+    VEC sum[PFNN_TILE_ROWS][PFNN_TILE_PANELS][VECTORS];
+
+    UNROLL for (int r = 0; r < rows; r++)
+        UNROLL for (int p = 0; p < panels; p++)
+            UNROLL for (int v = 0; v < VECTORS; v++)
+                sum[r][p][v] = V_SET1(0);
+
+    for (int64_t i = 0; i < t->depth; i++, a += rows, at += w_row) {
+        VEC w[PFNN_TILE_PANELS][VECTORS];
+        UNROLL for (int p = 0; p < panels; p++)
+            UNROLL for (int v = 0; v < VECTORS; v++)
+                w[p][v] = NAME(weight)(t->w, at + p * t->w_panel + v * LANES, half);
+        UNROLL for (int r = 0; r < rows; r++) {
+            VEC x = V_SET1(a[r]);
+            UNROLL for (int p = 0; p < panels; p++)
+                UNROLL for (int v = 0; v < VECTORS; v++)
+                    sum[r][p][v] = V_FMA(x, w[p][v], sum[r][p][v]);
+        }
+    }
+
+    UNROLL for (int r = 0; r < rows; r++) {
+        REAL *c = (REAL *)t->c + r * t->c_row;
+        VEC s = V_SET1(share[r * t->share_row]);
+        UNROLL for (int p = 0; p < panels; p++)
+            UNROLL for (int v = 0; v < VECTORS; v++, c += LANES)
+                V_STORE(c, V_FMA(s, sum[r][p][v], V_LOAD(c)));
+    }
+}
+
+#define TILE(rows, panels)                                             \
+    static void NAME(tile_##rows##_##panels)(const pfnn_tile *t)       \
+    {                                                                  \
+        NAME(tile)(t, rows, panels, false);                            \
+    }
+TILES(TILE)
+#undef TILE
+
+#ifdef V_HALF
+#define TILE(rows, panels)                                             \
+    static void NAME(half_##rows##_##panels)(const pfnn_tile *t)       \
+    {                                                                  \
+        NAME(tile)(t, rows, panels, true);                             \
+    }
+TILES(TILE)
+#undef TILE
+#endif
+
+static void NAME(relu)(void *x, int64_t count)
+{
+    REAL *at = x;
+    for (int64_t i = 0; i < count; i += LANES)
+        V_STORE(at + i, V_MAX(V_SET1(0), V_LOAD(at + i)));
+}
+
+/* exp(x) for x <= 0 (0 below the smallest exponent): 2^n times the series of r = x - n ln 2, |r| <= ln 2 / 2. */
+static FORCE_INLINE VEC NAME(exp)(VEC x)
+{
+    static const REAL series[] = EXP_SERIES; /* 1 / n!, the highest first */
+    x = V_MAX(V_SET1(EXP_LEAST), x);
+    VEC shifted = V_FMA(x, V_SET1((REAL)1.44269504088896340736), V_SET1(EXP_MAGIC));
+    VEC n = V_ADD(shifted, V_SET1(-EXP_MAGIC));
+    VEC r = V_FMA(n, V_SET1(-EXP_LN2_HIGH), x);
+    r = V_FMA(n, V_SET1(-EXP_LN2_LOW), r);
+    VEC sum = V_SET1(series[0]);
+    for (int i = 1; i < (int)(sizeof series / sizeof *series); i++)
+        sum = V_FMA(sum, r, V_SET1(series[i]));
+    return V_MUL(sum, V_POW2(shifted));
+}
+
+static void NAME(elu)(void *x, int64_t count)
+{
+    REAL *at = x;
+    for (int64_t i = 0; i < count; i += LANES) {
+        VEC value = V_LOAD(at + i);
+        VEC below = V_ADD(NAME(exp)(V_MIN(V_SET1(0), value)), V_SET1(-1));
+        V_STORE(at + i, V_ADD(V_MAX(V_SET1(0), value), below));
+    }
+}
+
+#undef PANEL
+#undef VECTORS
+#undef SINGLE
+#undef REAL
+#undef VEC
+#undef LANES
+#undef NAME
+#undef V_LOAD
+#undef V_STORE
+#undef V_SET1
+#undef V_ADD
+#undef V_MUL
+#undef V_MAX
+#undef V_MIN
+#undef V_FMA
+#undef V_HALF
+#undef V_POW2
+#undef EXP_SERIES
+#undef EXP_LEAST
+#undef EXP_MAGIC
+#undef EXP_LN2_HIGH
+#undef EXP_LN2_LOW
