@@ -229,7 +229,7 @@ def test_demo_clips():
         (dict(speed=[(0, 1, 2)]), ValueError, "speed must have shape"),
         (dict(speed=[]), ValueError, "speed must have shape"),
         (dict(speed="fast"), TypeError, "speed must be an array"),
-        (dict(speed=6), ValueError, "legs cannot reach"),
+        (dict(speed=4, cadence=1.0), ValueError, "legs cannot reach"),
         (dict(speed=1.5, cadence=0.3), ValueError, "legs cannot reach"),
         (dict(turn_rate=float("inf")), ValueError, "turn_rate=inf is not finite"),
         (dict(cadence=0), ValueError, "cadence must be at least"),
