@@ -211,7 +211,7 @@ def path_ratio(predicted, true) -> float:
 def drift_per_metre(predicted, true) -> float:
     """Horizontal error gained from the first to the last frame, per metre of the true path (T, 3). NaN when that stands.
 
-    >>> drift_per_metre([[0, 0, 0], [0.3, 0, 9.6]], [[0, 0, 0], [0, 0, 10.0]])
+    >>> round(drift_per_metre([[0, 0, 0], [0.3, 0, 9.6]], [[0, 0, 0], [0, 0, 10.0]]), 9)
     0.05
     """
     predicted, true = _two_paths(predicted, true)
@@ -250,8 +250,8 @@ def amplitude_ratio(predicted, true) -> np.ndarray:
     It tells a motion that fades away from one that lives, which no correlation does.
 
     >>> t = np.arange(60) / 30
-    >>> amplitude_ratio(0.1 * np.sin(2 * np.pi * t), np.sin(2 * np.pi * t)).round(9)
-    array(0.1)
+    >>> float(amplitude_ratio(0.1 * np.sin(2 * np.pi * t), np.sin(2 * np.pi * t)).round(9))
+    0.1
     """
     predicted, true = _pair(predicted, true, None)
     if predicted.ndim == 0:
