@@ -52,7 +52,7 @@ class Style:
 
         return Style(*(mix(getattr(self, f.name), getattr(other, f.name)) for f in fields(self)))
 
-    def varied(self, rng: np.random.Generator, variation: float) -> "Style":
+    def varied(self, rng: "np.random.Generator", variation: float) -> "Style":
         """Another person's way of the same gait; the times of the steps stay."""
         free = ("lift", "width", "bob", "sway", "pelvis_yaw", "pelvis_roll", "lean", "twist", "arm_swing", "elbow", "elbow_swing")
         factors = np.exp(0.2 * variation * rng.uniform(-1, 1, len(free)))

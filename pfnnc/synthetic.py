@@ -26,7 +26,6 @@ from ._gait import (
     TOE_LENGTH,
     WALK,
     Foot,
-    Style,
     Timeline,
     bend_leg,
     forward,
