@@ -17,6 +17,7 @@ from .metrics import *
 from .motion_model import *
 from .network import *
 from .phase import *
+from .report import *
 from .root_motion import *
 from .rotation import *
 from .skeleton import *

@@ -166,7 +166,7 @@ class Foot:
     yaw: np.ndarray
     pitch: np.ndarray
     toe_pitch: np.ndarray
-    contact: np.ndarray
+    support: np.ndarray  # from the strike to the toe-off
     ankle_planted: np.ndarray
     toe_planted: np.ndarray
 
@@ -197,8 +197,8 @@ def walking_foot(line: Timeline, side: int, walk: Style, run: Style) -> Foot:
 
     k = cycle - base
     duty, heel_off, toe_down = (share[k] for share in (stance, stance * style.heel_off, stance * style.toe_down))
-    contact = u < duty
-    early, late = u < heel_off, contact & (u >= heel_off)
+    support = u < duty
+    early, late = u < heel_off, support & (u >= heel_off)
     heel_strike = style.heel_strike * drive[0]
     push_off = style.push_off * drive[1]
 
@@ -211,7 +211,7 @@ def walking_foot(line: Timeline, side: int, walk: Style, run: Style) -> Foot:
     ankle = hold[k] + _heel_rise(up, yaw[k])
 
     # the foot in the air
-    air = ~contact
+    air = ~support
     s = np.clip((u - duty) / (1 - duty), 0.0, 1.0)[air]
     ka = k[air]
     slope = 1.8 * push_off[ka] * (1 - duty[air]) / (duty[air] - heel_off[air])
@@ -221,12 +221,13 @@ def walking_foot(line: Timeline, side: int, walk: Style, run: Style) -> Foot:
     ankle[air] = hermite(s[:, None], hold[ka] + rise, rise_slope, hold[ka + 1])
     ankle[air, 1] += bump
     pitch[air] = hermite(s, push_off[ka], slope, -heel_strike[ka + 1])
-    turn = np.where(air, 0.0, 0.0)
+    turn = np.zeros(len(u))
     turn[air] = smoothstep(s) * (yaw[ka + 1] - yaw[ka])
     toe = np.where(late, -pitch, 0.0)
     toe[air] = _toes_clear(ankle[air, 1], pitch[air], -np.maximum(pitch[air], 0.0) * (1 - smoothstep(1.4 * s)))
-    planted = contact & ((u >= toe_down) | (heel_strike[k] == 0))
-    return Foot(ankle, yaw[k] + turn, pitch, toe, contact, contact & (early | (push_off[k] == 0)), planted)
+    ankle_planted = support & (early | (push_off[k] == 0))
+    toe_planted = support & ((u >= toe_down) | (heel_strike[k] == 0))
+    return Foot(ankle, yaw[k] + turn, pitch, toe, support, ankle_planted, toe_planted)
 
 
 def _toes_clear(ankle_height, pitch, toe_pitch):

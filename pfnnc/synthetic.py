@@ -83,7 +83,9 @@ class SyntheticClip:
     phase: np.ndarray = field(repr=False)
     """(T,) cycles: 0 at a left strike, 0.5 at a right one; NaN where the figure stands."""
     contacts: np.ndarray = field(repr=False)
-    """(T, 2) bool: left and right foot on the ground, from the strike to the toe-off."""
+    """(T, 2) bool: left and right ankle stand still, from the strike to the lift of the heel."""
+    support: np.ndarray = field(repr=False)
+    """(T, 2) bool: left and right foot carry, from the strike to the toe-off."""
     planted: np.ndarray = field(repr=False)
     """(T, 4) bool: left ankle, left toe, right ankle, right toe stands exactly still."""
     path: np.ndarray = field(repr=False)
@@ -202,7 +204,8 @@ def make_gait_clip(
         clip,
         kind,
         np.where(moving, _wrapped(line.phase[shown]), np.nan),
-        np.stack([left.contact[shown], right.contact[shown]], axis=1),
+        np.stack([left.ankle_planted[shown], right.ankle_planted[shown]], axis=1),
+        np.stack([left.support[shown], right.support[shown]], axis=1),
         np.stack([foot[shown] for side in (left, right) for foot in (side.ankle_planted, side.toe_planted)], axis=1),
         line.path[shown],
         line.yaw[shown],
@@ -373,7 +376,7 @@ def _pelvis(line, left, right, looks, moods, swing, drive, kind):
     lift = np.zeros(len(swing))
     if kind == "kick":  # over the foot that stands
         weight = smoothstep(np.minimum(np.mod(line.times, 2.5) / 0.45, (2.5 - np.mod(line.times, 2.5)) / 0.5))
-        aside = (0.06 if left.contact.all() else -0.06) * weight
+        aside = (0.06 if left.support.all() else -0.06) * weight
     elif line.standing.all() or kind == "idle":
         aside = 0.012 * np.sin(2 * np.pi * 0.11 * line.times)
         lift = 0.003 * np.sin(2 * np.pi * 0.25 * line.times)  # breath

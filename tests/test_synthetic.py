@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pfnnc import make_demo_clips, make_gait_clip, quat_mul, quat_rotate, quat_yaw, synthetic_skeleton
+from pfnnc import foot_skate, foot_slide, make_demo_clips, make_gait_clip, quat_mul, quat_rotate, quat_yaw, synthetic_skeleton
 
 QUARTER = np.pi / 2
 RECIPES = {
@@ -44,9 +44,13 @@ def test_planted_joints_stand_still(made):
     assert step[both].max() < 1e-12
 
 
-def test_a_foot_in_contact_has_a_planted_joint(made):
-    planted = made.planted.reshape(-1, 2, 2).any(axis=2)
-    assert np.array_equal(planted, made.contacts)
+def test_a_foot_that_carries_has_a_planted_joint(made):
+    planted = made.planted.reshape(-1, 2, 2)
+    assert np.array_equal(planted.any(axis=2), made.support)
+    assert np.array_equal(planted[..., 0], made.contacts)
+    ankles = joints(made, *made.feet)
+    assert foot_skate(ankles, made.contacts, made.clip.fps) == 0
+    assert foot_slide(ankles, made.contacts).max() < 1e-9
 
 
 def test_nothing_goes_through_the_floor(made):
@@ -119,20 +123,20 @@ def test_standing_frames_have_no_phase_and_both_feet_down():
 @pytest.mark.parametrize("foot", ["left", "right"])
 def test_the_start_foot_steps_first_from_standing(foot):
     made = make_gait_clip("walk", seconds=3.0, speed=[(0, 0), (0.5, 0), (1, 1.2)], start_foot=foot)
-    first = [int(np.argmin(made.contacts[:, i])) for i in (0, 1)]
+    first = [int(np.argmin(made.support[:, i])) for i in (0, 1)]
     assert (first[0] < first[1]) == (foot == "left")
 
 
 def test_walks_have_double_support_and_runs_flight():
-    walk, run = make_gait_clip("walk").contacts, make_gait_clip("run").contacts
+    walk, run = make_gait_clip("walk").support, make_gait_clip("run").support
     assert walk.any(axis=1).all() and 0.15 < walk.all(axis=1).mean() < 0.35
     assert not run.all(axis=1).any() and 0.15 < (~run.any(axis=1)).mean() < 0.5
 
 
 def test_auto_walks_when_slow_and_runs_when_fast():
-    contacts = make_gait_clip("auto", speed=[(0, 1.2), (3, 1.2), (5, 3.2)], seconds=9.0).contacts
-    assert contacts[:90].any(axis=1).all()
-    assert not contacts[180:].all(axis=1).any()
+    support = make_gait_clip("auto", speed=[(0, 1.2), (3, 1.2), (5, 3.2)], seconds=9.0).support
+    assert support[:90].any(axis=1).all()
+    assert not support[180:].all(axis=1).any()
 
 
 def test_the_path_is_known():
