@@ -286,6 +286,58 @@ PFNN_API double pfnn_phase_difference(double a, double b);
 
 /* ---- bvh ---------------------------------------------------------------------------------- */
 
+typedef enum pfnn_bvh_channel {
+    PFNN_BVH_XPOSITION,
+    PFNN_BVH_YPOSITION,
+    PFNN_BVH_ZPOSITION,
+    PFNN_BVH_XROTATION,
+    PFNN_BVH_YROTATION,
+    PFNN_BVH_ZROTATION,
+    PFNN_BVH_CHANNELS /* how many kinds there are, and how many a joint can have */
+} pfnn_bvh_channel;
+
+/* What a reader should tell its user about a file that it read all the same. */
+typedef enum pfnn_bvh_note {
+    PFNN_BVH_ROWS_BY_COUNT, /* the values do not stand one frame a line: they were read by count */
+    PFNN_BVH_OTHER_COUNT,   /* more or fewer frames than `declared` */
+    PFNN_BVH_NO_CHANNELS,   /* a joint without a CHANNELS line: it has none */
+    PFNN_BVH_END_CHANNELS,  /* CHANNELS 0 in an End Site */
+    PFNN_BVH_MORE_ROOTS,    /* more than one ROOT */
+    PFNN_BVH_NOTES
+} pfnn_bvh_note;
+
+/* A BVH file as it is: lengths and times in its units, angles in degrees, nothing converted. */
+typedef struct pfnn_bvh {
+    int64_t joints, columns, frames, end_sites;
+    char **names;                                /* (joints) bytes as in the file, NUL-terminated */
+    int32_t *parents;                            /* (joints) -1 for a root; a parent stands before its children */
+    double *offsets;                             /* (joints, 3) */
+    uint8_t *channel_counts;                     /* (joints) 0 to 6 */
+    uint8_t (*channels)[PFNN_BVH_CHANNELS];      /* (joints) the first `channel_counts` are pfnn_bvh_channel */
+    int32_t *end_parents;                        /* (end_sites) */
+    double *end_offsets;                         /* (end_sites, 3) */
+    double *values;                              /* (frames, columns), the channels joint by joint */
+    double frame_time;                           /* seconds */
+    int64_t declared;                            /* what `Frames:` said */
+    int64_t notes[PFNN_BVH_NOTES];               /* the first line that each note is about, 0 for none */
+} pfnn_bvh;
+
+/*
+ * Read the `size` bytes of a BVH file. What it holds afterwards belongs to the caller: pfnn_bvh_free.
+ * A text that is no BVH is PFNN_ERROR_PARSE with line and column of the token at fault; `bvh` is then empty.
+ * A frame time of 0 is refused unless `allow_zero_time`. Memory stays within a small multiple of `size`: nothing is
+ * allocated because a header says so. No recursion, so that any depth of joints will do.
+ */
+PFNN_API pfnn_status pfnn_bvh_read(pfnn_bvh *bvh, const char *text, size_t size, bool allow_zero_time, pfnn_error *error);
+
+PFNN_API void pfnn_bvh_free(pfnn_bvh *bvh);
+
+/*
+ * Write `bvh` as text that pfnn_bvh_read gives back bit by bit, into `*text`, which the caller frees with `free`.
+ * Joints are written depth first, children in their order, and the columns of `values` follow them.
+ */
+PFNN_API pfnn_status pfnn_bvh_write(char **text, size_t *size, const pfnn_bvh *bvh, pfnn_error *error);
+
 
 /* ---- skeleton ----------------------------------------------------------------------------- */
 
