@@ -532,7 +532,7 @@ static pfnn_status read_frame_time(reader *r, bool allow_zero_time)
     t = next_on_line(r);
     if (!is_number(t, time))
         return expected(r, t, "a number after Frame Time:");
-    if (!isfinite(*time) || *time < 0 || (*time == 0 && !allow_zero_time))
+    if (!isfinite(*time) || *time < 0 || (*time == 0 ? !allow_zero_time : !isfinite(1 / *time)))
         return expected(r, t, "a finite number greater than 0 after Frame Time:");
     return PFNN_OK;
 }

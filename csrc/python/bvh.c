@@ -228,11 +228,11 @@ done:
     free(bvh.names); /* the names themselves are Python's */
     free(bvh.channel_counts);
     free(bvh.channels);
-    Py_XDECREF(parents);
-    Py_XDECREF(offsets);
-    Py_XDECREF(end_parents);
-    Py_XDECREF(end_offsets);
-    Py_XDECREF(frames);
+    Py_XDECREF((PyObject *)parents);
+    Py_XDECREF((PyObject *)offsets);
+    Py_XDECREF((PyObject *)end_parents);
+    Py_XDECREF((PyObject *)end_offsets);
+    Py_XDECREF((PyObject *)frames);
     return result;
 }
 
