@@ -570,6 +570,81 @@ PFNN_API void pfnn_layer_backward(const pfnn_layer_gradients *gradients, const p
 
 /* ---- rollout ------------------------------------------------------------------------------ */
 
+/*
+ * Sizes and rules of a roll-out; `pfnn_rollout_create` copies the arrays.
+ *
+ * The rows of the network are those of `layout`: the input is `length` frames, oldest first, z-scored by mean and scale,
+ * then the trajectory at the last of them; the output is the next frame, z-scored (or its change, in z-scores); with
+ * phase_step the phase's rate in cycles a second; then the future part of the trajectory at that next frame. `layout` has
+ * been through `pfnn_feature_layout_init`.
+ */
+typedef struct pfnn_rollout_config {
+    size_t characters, length;
+    pfnn_feature_layout layout;
+    bool float32;                   /* numbers of the network; else double */
+    bool follow_height;             /* the root's y is the height column instead of the sum of the velocity's */
+    const double *mean, *scale;     /* (dim), or NULL: the network sees physical numbers */
+    const double *avg_stride;       /* (characters) metres a cycle */
+    const double *offsets;          /* (layout.n_times) of the trajectory in frames, ascending; negative ones are past */
+    /* drift correction; expected_rows 0: none */
+    size_t window;                  /* frames of the mean */
+    bool by_phase;                  /* row floor(phase * rows) instead of one row a frame; one row holds for every frame */
+    size_t expected_rows, expected_groups;  /* groups: 1, or one a character */
+    const double *expected;         /* (groups, rows, 3) m/s in the frame of the features */
+    size_t rate_rows;               /* 0: the yaw is left alone */
+    const double *expected_rate;    /* (rate_rows) rad/s */
+} pfnn_rollout_config;
+
+typedef struct pfnn_rollout pfnn_rollout;
+
+/* One allocation for everything; a step allocates nothing. */
+PFNN_API pfnn_status pfnn_rollout_create(pfnn_rollout **rollout, const pfnn_rollout_config *config, pfnn_error *error);
+PFNN_API void pfnn_rollout_free(pfnn_rollout *rollout);
+
+/*
+ * Put the characters at their start: window (characters, length, dim) physical; phase (characters) in [0, 1]; origin
+ * (characters, 3) and yaw (characters) of the last frame in the world; past (characters, history, 3) x, z, yaw of the
+ * frames before it, nearest first, where the trajectory looks back (`pfnn_rollout_history`), else NULL.
+ */
+PFNN_API void pfnn_rollout_start(pfnn_rollout *rollout, const double *window, const double *phase, const double *origin,
+                                 const double *yaw, const double *past);
+
+/* Sizes: of the network's rows, of one character's window and history, and of the trajectory. */
+PFNN_API void pfnn_rollout_sizes(const pfnn_rollout *rollout, size_t *in_dim, size_t *out_dim);
+PFNN_API size_t pfnn_rollout_window_size(const pfnn_rollout *rollout);
+PFNN_API size_t pfnn_rollout_history(const pfnn_rollout *rollout);
+PFNN_API size_t pfnn_rollout_times(const pfnn_rollout *rollout);
+PFNN_API size_t pfnn_rollout_future(const pfnn_rollout *rollout);
+
+/* Where one character shall be: (times, 3) x, z, yaw in the world; rows of past times are not looked at. */
+PFNN_API void pfnn_rollout_want(pfnn_rollout *rollout, size_t character, const double *wanted);
+
+/* The same taken from a path: row i of positions (rows, 3) and yaw (rows) is where the root shall be i + 1 frames after
+ * frame `frame`; past its end the path goes straight on. */
+PFNN_API void pfnn_rollout_want_path(pfnn_rollout *rollout, size_t character, const double *positions, const double *yaw,
+                                     size_t rows, int64_t frame);
+
+/* The next rows for the network, in its own type, and their phases; valid until the next call. */
+PFNN_API void pfnn_rollout_input(pfnn_rollout *rollout, const void **x, const double **phase);
+
+/*
+ * Take the network's answer (characters, out_dim), in its own type, as the next frame of `dt` seconds.
+ * PFNN_ERROR_NONFINITE, with the state as it was, where the answer or what follows from it leaves the finite numbers;
+ * PFNN_ERROR_VALUE where the expected motion has no row for this frame.
+ */
+PFNN_API pfnn_status pfnn_rollout_apply(pfnn_rollout *rollout, const void *y, double dt, pfnn_error *error);
+
+/* What stands after the last frame, (characters, ...) each. */
+PFNN_API const double *pfnn_rollout_features(const pfnn_rollout *rollout);  /* (dim), as shown */
+PFNN_API const double *pfnn_rollout_velocity(const pfnn_rollout *rollout);  /* (3), shown, world */
+PFNN_API void pfnn_rollout_root(const pfnn_rollout *rollout, size_t character, double position[3], double *yaw, double *phase);
+PFNN_API const double *pfnn_rollout_foreseen(const pfnn_rollout *rollout, size_t character); /* (future times, 4) */
+
+/* The whole state as bytes, to be restored into a roll-out of the same config. */
+PFNN_API size_t pfnn_rollout_state_size(const pfnn_rollout *rollout);
+PFNN_API void pfnn_rollout_save(const pfnn_rollout *rollout, void *bytes);
+PFNN_API void pfnn_rollout_restore(pfnn_rollout *rollout, const void *bytes);
+
 
 /* ---- control ------------------------------------------------------------------------------ */
 
