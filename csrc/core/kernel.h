@@ -12,29 +12,8 @@
 #ifndef PFNN_KERNEL_H
 #define PFNN_KERNEL_H
 
+#include "cpu.h"
 #include "pfnnc.h"
-
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#elif defined(__GNUC__)
-#define UNROLL _Pragma("GCC unroll 16")
-#else
-#define UNROLL
-#endif
-
-#if defined(__GNUC__)
-#define FORCE_INLINE inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define FORCE_INLINE __forceinline
-#else
-#define FORCE_INLINE inline
-#endif
-
-#if defined(__x86_64__) || defined(_M_X64)
-#define PFNN_X86 1
-#elif defined(__aarch64__) || defined(_M_ARM64)
-#define PFNN_ARM64 1
-#endif
 
 enum {
     PFNN_BLOCK = 256,    /* inputs a block: a block of a panel (16 KiB) stays in the first-level cache */
@@ -69,10 +48,7 @@ typedef struct pfnn_kernels {
     void (*elu[2])(void *x, int64_t count);
 } pfnn_kernels;
 
-/*
- * The fastest set that this processor runs, or the one that the environment variable PFNNC_ISA names ("avx512",
- * "avx2", "sse2", "neon", "portable") where the processor has it. Chosen once.
- */
+/* The kernels of the instruction set in use (cpu.h). */
 const pfnn_kernels *pfnn_kernels_get(void);
 
 /* Entries of the tables for a tile shape; the functions' names come from kernel_body.h. */
