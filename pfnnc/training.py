@@ -1,3 +1,491 @@
-"""training."""
+"""Training of phase-functioned networks, without PyTorch.
 
-__all__: list[str] = []
+The loss (weights are `Trainer`'s options):
+
+``pose``
+    SmoothL1 (beta 1, mean) of the prediction against ``Y[:, 0]``.
+``velocity``
+    0.1 x SmoothL1 of ``pred[:, :3] - X[:, -1, :3]`` against ``Y[:, 0, :3] - X[:, -1, :3]``, as in the article. The input
+    cancels in it: it is a second weight on the velocity and no more.
+``contact``
+    contact x length of the foot's step, in metres, between the last input frame and the prediction, by forward
+    kinematics of both, mean over windows and feet; contacts are those of ``Y[:, 0]``.
+
+AdamW (Loshchilov, Hutter 2019), the cosine schedule and SmoothL1 have PyTorch's semantics and numbers. With
+``rollout=k`` every term is a mean over k steps in which the network's own predictions, made valid, enter the window.
+"""
+
+import math
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from . import _check, _core
+from ._progress import Progress
+from ._train_work import TERMS, Work
+from .network import SimplifiedPFNN
+
+__all__ = ["EpochReport", "Trainer"]
+
+AUTO_SHARE = 0.25  # of the velocity term in the loss, with velocity_weight="auto"
+MOST_STEPS = 10_000  # of a roll-out
+FIRST_WEIGHT = 0.1  # of the velocity term, and before "auto" has seen an epoch
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What an epoch did: number from 1, learning rate, mean loss over its windows before each step, weighted terms that
+    sum to the loss, each term's share of it, and the loss on the validation windows after the epoch (or None)."""
+
+    epoch: int
+    lr: float
+    loss: float
+    terms: dict[str, float]
+    shares: dict[str, float]
+    validation_loss: float | None = None
+
+
+class Trainer:
+    """Trains a `SimplifiedPFNN` in place: AdamW, a cosine schedule stepped once an epoch, the loss of this module.
+
+    Parameters
+    ----------
+    model : SimplifiedPFNN
+    lr, weight_decay, betas, eps
+        Of AdamW.
+    t_max, eta_min
+        The rate goes from ``lr`` to ``eta_min`` along half a cosine over ``t_max`` epochs, and on along it after them.
+    velocity_weight : float or "auto"
+        "auto" gives the velocity term a quarter of the loss: before each epoch the weight that would have done so in
+        the epoch before.
+    contact_weight : float
+        The article uses 5. Needs contact columns in the features, and, where the data are bare arrays, ``skeleton``
+        and ``feet`` (names or indices of joints, ``<joint>_end`` for an end site; one for each contact column).
+    rollout : int or sequence of int
+        Steps that a window is rolled out in training, with the gradient through all of them. (4, 8, 16): the
+        length for each third of ``t_max`` epochs.
+    noise : float
+        Normal noise on the input window, in units of each column's spread, drawn for each column and frame.
+    batch_size : int or None
+        None: all windows at once.
+    shuffle : bool
+        The order of an epoch depends on seed and epoch alone. False: windows as they stand.
+    seed : int
+
+    More options, all off by default:
+
+    spec, normalizer, fps, avg_stride
+        What bare arrays do not tell and a `WindowDataset` does: the `FeatureSpec` and `Normalizer` they were made
+        with, frames a second, and metres a gait cycle. Needed for roll-outs (valid rotations, phase) and contacts.
+        Bare arrays without ``spec`` are velocity, orientation, the skeleton's joints, contacts; without ``skeleton``
+        too, roll-outs leave predicted rotations as they come. Without ``avg_stride`` it is measured on the windows;
+        where these do not overlap, the phase stays as it is during a roll-out.
+    rollout_phase : "advance" or "label"
+        The phase of later steps: by the prediction (speed / avg_stride, or the network's own phase step), or as
+        recorded (WindowDataset only).
+    window_noise : float
+        Like ``noise``, one draw for each column, held over the window.
+    root_weight, points_weight, phase_weight, trajectory_weight : float
+        Terms on columns that exist only with such a ``spec``: yaw rate and height, points, the phase's rate, the
+        predicted trajectory.
+    clip_norm : float or None
+        Largest norm of the gradient.
+    warmup : int
+        Steps over which the rate rises from 0.
+    schedule : "epoch" or "step"
+        Whether the cosine moves once an epoch or at every step.
+    average : float
+        Decay of a running mean of the weights (`averaged`); 0 for none.
+
+    ``TypeError`` and ``ValueError`` name the option that is wrong.
+
+    >>> import numpy as np
+    >>> from pfnnc import SimplifiedPFNN
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y, P = rng.normal(size=(64, 2, 5)), rng.normal(size=(64, 1, 5)), rng.random(64)
+    >>> trainer = Trainer(SimplifiedPFNN(10, 5, hidden=16, seed=0), batch_size=16).fit((X, Y, P), epochs=3)
+    >>> trainer.epoch, sorted(trainer.history[-1].terms)
+    (3, ['pose', 'velocity'])
+    """
+
+    def __init__(
+        self,
+        model: SimplifiedPFNN,
+        *,
+        lr: float = 1e-3,
+        weight_decay: float = 1e-4,
+        betas: Sequence[float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        t_max: int = 200,
+        eta_min: float = 1e-5,
+        velocity_weight: float | str = 0.1,
+        contact_weight: float = 0.0,
+        skeleton=None,
+        feet: Sequence = (),
+        rollout: int | Sequence[int] = 1,
+        noise: float = 0.0,
+        batch_size: int | None = 256,
+        shuffle: bool = True,
+        seed: int = 0,
+        spec=None,
+        normalizer=None,
+        fps: float = 30.0,
+        avg_stride: float | None = None,
+        rollout_phase: str = "advance",
+        window_noise: float = 0.0,
+        root_weight: float = 0.0,
+        points_weight: float = 0.0,
+        phase_weight: float = 0.05,
+        trajectory_weight: float = 0.1,
+        clip_norm: float | None = None,
+        warmup: int = 0,
+        schedule: str = "epoch",
+        average: float = 0.0,
+    ):
+        if not isinstance(model, SimplifiedPFNN):
+            raise TypeError(f"model must be a SimplifiedPFNN, got {type(model).__name__}")
+        self._model = model
+        self._options = _checked(
+            lr=lr,
+            weight_decay=weight_decay,
+            betas=betas,
+            eps=eps,
+            t_max=t_max,
+            eta_min=eta_min,
+            velocity_weight=velocity_weight,
+            contact_weight=contact_weight,
+            rollout=rollout,
+            noise=noise,
+            batch_size=batch_size,
+            shuffle=shuffle,
+            seed=seed,
+            fps=fps,
+            avg_stride=avg_stride,
+            rollout_phase=rollout_phase,
+            window_noise=window_noise,
+            root_weight=root_weight,
+            points_weight=points_weight,
+            phase_weight=phase_weight,
+            trajectory_weight=trajectory_weight,
+            clip_norm=clip_norm,
+            warmup=warmup,
+            schedule=schedule,
+            average=average,
+        )
+        self._skeleton, self._feet = skeleton, _feet(feet)
+        self._spec, self._normalizer = spec, normalizer
+        size, dtype = model._parameters.size, model.dtype
+        self._first, self._second = np.zeros(size, dtype), np.zeros(size, dtype)
+        self._average = model._parameters.copy() if average > 0 else None
+        self._steps = 0
+        self._history: list[EpochReport] = []
+        self._velocity_weight = FIRST_WEIGHT if velocity_weight == "auto" else self._options["velocity_weight"]
+        self._partial = _Partial()
+
+    @property
+    def model(self) -> SimplifiedPFNN:
+        """The network that is trained."""
+        return self._model
+
+    @property
+    def epoch(self) -> int:
+        """Epochs done."""
+        return len(self._history)
+
+    @property
+    def lr(self) -> float:
+        """The learning rate of the next epoch."""
+        return self._rate(self.epoch)
+
+    @property
+    def history(self) -> list[EpochReport]:
+        """One report for each epoch done."""
+        return self._history
+
+    def averaged(self) -> SimplifiedPFNN:
+        """A network with the running mean of the weights (``average=``); ``ValueError`` without one."""
+        if self._average is None:
+            raise ValueError("average must be greater than 0 for a running mean of the weights, got 0")
+        model = self._model.__copy__()
+        model._parameters[...] = self._average
+        return model
+
+    def fit(
+        self,
+        train,
+        validation=None,
+        *,
+        epochs: int = 200,
+        max_seconds: float | None = None,
+        checkpoint: str | os.PathLike | None = None,
+        callback: Callable[[EpochReport], object] | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train until ``epochs`` are done in all, so that the same call resumes after an interruption.
+
+        Parameters
+        ----------
+        train, validation : WindowDataset or (X (N, L, F), Y (N, M, F), P (N,))
+            Numbers are taken as they come and are not changed.
+        max_seconds : float or None
+            Stop after the step in which this time is over; the same call goes on from there, in the same bits.
+        checkpoint : path or None
+            Saved after each epoch, before ``callback(report)``. The file before it stays beside it as ``<name>.previous``.
+        progress : bool or None
+            A bar on standard error; None: on a terminal, for work of more than two seconds.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Shapes, numbers that are not finite (``X[7, 2, 5]``), phases outside [0, 1], no window.
+        FloatingPointError
+            The loss is not finite; the last checkpoint is intact.
+        OSError
+            The checkpoint cannot be written; the old one is intact.
+        KeyboardInterrupt
+            After Ctrl-C, once the step is finished and the checkpoint, if there is one, is saved.
+        """
+        epochs = _check.integer(epochs, "epochs", least=0)
+        limit = None if max_seconds is None else _check.number(max_seconds, "max_seconds", least=0)
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+        checkpoint = None if checkpoint is None else _place_for(checkpoint)
+        work = Work(self, train, validation)
+        end = math.inf if limit is None else time.monotonic() + limit
+        with _Interrupts() as interrupts, self._bar(epochs, work, progress) as bar:
+            while self.epoch < epochs:
+                if not self._run_epoch(work, end, interrupts, bar):
+                    break
+                self._finish_epoch(work)
+                if checkpoint is not None:
+                    self._save_beside_previous(checkpoint)
+                if callback is not None:
+                    callback(self._history[-1])
+                if interrupts.came or time.monotonic() >= end:
+                    break
+            if interrupts.came:
+                self._stopped(checkpoint)
+        return self
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Write weights, moments, options and history to one checksummed file, whole or not at all (``OSError``)."""
+        from .checkpoint import write
+
+        write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike) -> Self:
+        """The trainer of a file that `save` or ``fit(checkpoint=)`` wrote; its next ``fit`` goes on in the same bits.
+
+        ``FileNotFoundError``; ``ValueError`` where the file is damaged or something else.
+        """
+        from .checkpoint import read
+
+        return read(cls, path)
+
+    # ---- one epoch ------------------------------------------------------------------------------
+
+    def _rate(self, at: float) -> float:
+        """The learning rate after so many epochs."""
+        o = self._options
+        return o["eta_min"] + (o["lr"] - o["eta_min"]) * (1 + math.cos(math.pi * at / o["t_max"])) / 2
+
+    def _rollout_at(self, at: float) -> int:
+        lengths = self._options["rollout"]
+        return lengths[min(len(lengths) - 1, int(at * len(lengths) / self._options["t_max"]))]
+
+    def _run_epoch(self, work: Work, end: float, interrupts: "_Interrupts", bar: Progress) -> bool:
+        """The rest of the epoch, a batch at a time; False where it was stopped within."""
+        o, partial, count = self._options, self._partial, work.train.count
+        size = count if o["batch_size"] is None else min(o["batch_size"], count)
+        if partial.shape != (count, size):  # other data than those of the part that was done
+            self._partial = partial = _Partial(shape=(count, size))
+        order = _core.shuffled(count, o["seed"], self.epoch) if o["shuffle"] else np.arange(count)
+        batches = -(-count // size)
+        for number in range(partial.batches, batches):
+            indices = order[number * size : (number + 1) * size]
+            at = self.epoch + (number / batches if o["schedule"] == "step" else 0)
+            losses = work.gradient(indices, self._rollout_at(at), self.epoch)
+            self._step(work, self._rate(at))
+            partial.sums += np.array(losses) * len(indices)
+            partial.batches = number + 1
+            bar.update(note=_note(losses))
+            if number + 1 < batches and (interrupts.came or time.monotonic() >= end):
+                return False
+        return True
+
+    def _step(self, work: Work, rate: float) -> None:
+        o = self._options
+        self._steps += 1
+        if self._steps < o["warmup"]:
+            rate *= self._steps / o["warmup"]
+        clip = 0.0 if o["clip_norm"] is None else o["clip_norm"]
+        work.step.update(rate, o["weight_decay"], *o["betas"], o["eps"], self._steps, clip, o["average"])
+
+    def _finish_epoch(self, work: Work) -> None:
+        """Close the epoch: its report, the next velocity weight."""
+        if not np.isfinite(self._model._parameters).all():
+            raise FloatingPointError(f"the weights are not finite after epoch {self.epoch + 1}")
+        means = self._partial.sums / work.train.count
+        terms = {name: float(means[TERMS.index(name)]) for name in work.terms}
+        loss = float(sum(terms.values()))
+        shares = {name: value / loss if loss > 0 else 0.0 for name, value in terms.items()}
+        report = EpochReport(self.epoch + 1, self.lr, loss, terms, shares, work.validation_loss(self._rollout_at(self.epoch)))
+        self._history.append(report)
+        self._partial = _Partial()
+        if self._options["velocity_weight"] == "auto":
+            rest, velocity = loss - terms["velocity"], terms["velocity"] / self._velocity_weight
+            if rest > 0 and velocity > 0:
+                self._velocity_weight = AUTO_SHARE / (1 - AUTO_SHARE) * rest / velocity
+
+    def _bar(self, epochs: int, work: Work, show: bool | None) -> Progress:
+        size = self._options["batch_size"] or work.train.count
+        return Progress(max(0, epochs - self.epoch) * -(-work.train.count // size), "training", show=show)
+
+    # ---- files ----------------------------------------------------------------------------------
+
+    def _save_beside_previous(self, path: Path) -> None:
+        """Save; the file that stood there stays as ``<name>.previous``. At every moment ``path`` is whole."""
+        kept = None
+        if path.exists():
+            kept = path.with_name(f".{path.name}.{os.getpid()}.part")
+            kept.unlink(missing_ok=True)
+            try:
+                os.link(path, kept)
+            except OSError:  # a file system without links
+                shutil.copyfile(path, kept)
+        try:
+            self.save(path)
+            if kept is not None:
+                os.replace(kept, path.with_name(path.name + ".previous"))
+        except BaseException:
+            if kept is not None:
+                kept.unlink(missing_ok=True)
+            raise
+
+    def _stopped(self, checkpoint: Path | None) -> None:
+        if checkpoint is not None:
+            self._save_beside_previous(checkpoint)
+            how = f"saved to {checkpoint}; go on with Trainer.load({str(checkpoint)!r}).fit(...)"
+        else:
+            how = "call fit again to go on; nothing is saved, since checkpoint= was not given"
+        print(f"\nstopped in epoch {self.epoch + 1} after {self._partial.batches} batches: {how}", file=sys.stderr)
+        raise KeyboardInterrupt
+
+
+@dataclass
+class _Partial:
+    """The part of an epoch that is done: for which data and batch size, batches, sums of the terms over their windows."""
+
+    shape: tuple[int, int] | None = None
+    batches: int = 0
+    sums: np.ndarray = field(default_factory=lambda: np.zeros(len(TERMS)))
+
+
+class _Interrupts:
+    """Within it, the first Ctrl-C only sets ``came``; the second one interrupts as usual."""
+
+    def __init__(self):
+        self.came = False
+        self._before = None
+
+    def __enter__(self):
+        main = threading.current_thread() is threading.main_thread()
+        if main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            self._before = signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(self, *_):
+        self._restore()
+
+    def _note(self, *_):
+        self.came = True
+        self._restore()
+
+    def _restore(self):
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+            self._before = None
+
+
+def _note(losses: Sequence[float]) -> str:
+    """Loss and shares of a batch, for the progress bar."""
+    total = sum(losses)
+    shares = " ".join(f"{name} {100 * x / total:.0f} %" for name, x in zip(TERMS, losses, strict=True) if x > 0)
+    return f"loss {total:.4g} ({shares})"
+
+
+def _place_for(checkpoint) -> Path:
+    """The path of a checkpoint, in a folder that exists."""
+    if not isinstance(checkpoint, (str, os.PathLike)):
+        raise TypeError(f"checkpoint must be a path or None, got {type(checkpoint).__name__}")
+    path = Path(os.fsdecode(os.fspath(checkpoint)))
+    if path.is_dir():
+        raise IsADirectoryError(f"checkpoint must be a file, got the folder {path}")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"checkpoint has no folder to stand in: {path.parent} does not exist")
+    return path
+
+
+def _feet(feet) -> tuple:
+    if isinstance(feet, (str, bytes)) or not isinstance(feet, (Sequence, np.ndarray)):
+        raise TypeError(f"feet must be a sequence of joints, got {feet!r}")
+    return tuple(feet)
+
+
+def _checked(**o) -> dict:
+    """All plain options, checked, as JSON can hold them."""
+    for name in ("lr", "weight_decay", "eps", "eta_min", "contact_weight", "noise", "window_noise", "root_weight"):
+        o[name] = _check.number(o[name], name, least=0)
+    for name in ("points_weight", "phase_weight", "trajectory_weight"):
+        o[name] = _check.number(o[name], name, least=0)
+    if isinstance(o["velocity_weight"], str):
+        o["velocity_weight"] = _check.option(o["velocity_weight"], "velocity_weight", ("auto",))
+    else:
+        o["velocity_weight"] = _check.number(o["velocity_weight"], "velocity_weight", least=0)
+    o["betas"] = _betas(o["betas"])
+    o["rollout"] = _lengths(o["rollout"])
+    o["t_max"] = _check.integer(o["t_max"], "t_max", least=1)
+    o["warmup"] = _check.integer(o["warmup"], "warmup", least=0)
+    o["seed"] = _check.integer(o["seed"], "seed", least=0, most=2**64 - 1)
+    o["shuffle"] = _check.flag(o["shuffle"], "shuffle")
+    o["fps"] = _check.number(o["fps"], "fps", above=0)
+    o["average"] = _below_one(o["average"], "average")
+    o["rollout_phase"] = _check.option(o["rollout_phase"], "rollout_phase", ("advance", "label"))
+    o["schedule"] = _check.option(o["schedule"], "schedule", ("epoch", "step"))
+    for name in ("clip_norm", "avg_stride"):
+        o[name] = None if o[name] is None else _check.number(o[name], name, above=0)
+    o["batch_size"] = None if o["batch_size"] is None else _check.integer(o["batch_size"], "batch_size", least=1)
+    return o
+
+
+def _below_one(value, name: str) -> float:
+    value = _check.number(value, name, least=0)
+    if value >= 1:
+        raise ValueError(f"{name} must be less than 1, got {value!r}")
+    return value
+
+
+def _betas(value) -> list[float]:
+    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+        raise TypeError(f"betas must be two numbers, got {value!r}")
+    if len(value) != 2:
+        raise ValueError(f"betas must be two numbers, got {len(value)}")
+    return [_below_one(beta, f"betas[{i}]") for i, beta in enumerate(value)]
+
+
+def _lengths(value) -> list[int]:
+    if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
+        if len(value) < 1:
+            raise ValueError("rollout must have at least one length, got none")
+        return [_check.integer(k, f"rollout[{i}]", least=1, most=MOST_STEPS) for i, k in enumerate(value)]
+    return [_check.integer(value, "rollout", least=1, most=MOST_STEPS)]

@@ -1,0 +1,373 @@
+/*
+ * train_body.h: the training step for one real type, included by train.c with REAL and NAME(x).
+ *
+ * Functions named *_row work on one window and run in parallel; they write to that window's places only.
+ */
+
+/* ---- one window, forward ------------------------------------------------------------------ */
+
+/* The window's frames into its sequence, with noise: one draw a column, and one a column and frame. */
+static void NAME(begin_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim, length = c->length;
+    const REAL *x = (const REAL *)batch->x + row * length * dim;
+    REAL *sequence = (REAL *)w->sequence + row * (length + w->steps) * dim;
+
+    memcpy(sequence, x, (size_t)length * (size_t)dim * sizeof *x);
+    if (batch->noise > 0 || batch->window_noise > 0)
+        for (int i = 0; i < dim; i++) {
+            double shared = batch->window_noise > 0 ? batch->window_noise * random_normal(batch->seeds[row], (uint64_t)i) : 0;
+            for (int f = 0; f < length; f++) {
+                double own = batch->noise > 0 ? random_normal(batch->seeds[row], (uint64_t)((f + 1) * dim + i)) : 0;
+                sequence[f * dim + i] += (REAL)(c->spread[i] * (shared + batch->noise * own));
+            }
+        }
+
+    for (int i = 0; i < dim; i++)
+        w->first[row * dim + i] = (double)x[(length - 1) * dim + i] * c->scale[i] + c->mean[i];
+    w->phase[row] = batch->phase[row];
+    memset(w->root + 3 * row, 0, 3 * sizeof(double));
+}
+
+/* The network's input at step j: the window, then the wanted trajectory seen from where the character has come to. */
+static void NAME(input_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int window = c->length * c->frame.dim;
+    const REAL *sequence = (const REAL *)w->sequence + (row * (c->length + w->steps) + step) * c->frame.dim;
+    REAL *x = (REAL *)w->input[0] + (step * w->rows + row) * c->net.config.size[0];
+
+    memcpy(x, sequence, (size_t)window * sizeof *x);
+    if (c->n_times > 0) {
+        double root[3];
+        own_root(t, batch, root, row, step);
+        double *block = w->memory_a_row + row * t->scratch;
+        trajectory(c, batch, block, row, step, root, 0);
+        for (int i = 0; i < 4 * c->n_times; i++)
+            x[window + i] = (REAL)block[i];
+    }
+}
+
+/* SmoothL1 (beta 1) of columns, mean over them and all `count` rows; the gradient is added to dz. */
+static double NAME(smooth_l1)(REAL *dz, const REAL *z, const REAL *y, int columns, double weight, double count)
+{
+    const double share = weight / (count * columns);
+    const REAL slope = (REAL)share;
+    double sum = 0;
+    for (int i = 0; i < columns; i++) {
+        REAL error = z[i] - y[i], size = error < 0 ? -error : error;
+        sum += size < 1 ? 0.5 * (double)(error * error) : (double)size - 0.5;
+        dz[i] += slope * (size < 1 ? error : error > 0 ? (REAL)1 : error < 0 ? (REAL)-1 : error /* NaN */);
+    }
+    return share * sum;
+}
+
+/* All terms of a prediction `z` in place of the network's output row; dz is set. */
+static void NAME(loss_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step, REAL *dz, const REAL *z)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim, outputs = c->net.config.size[PFNN_LAYERS];
+    const REAL *y = (const REAL *)batch->y + (row * batch->y_length + step) * dim;
+    const double count = (double)batch->rows * batch->steps, *weight = batch->weight;
+    double *losses = w->losses + row * PFNN_TERMS;
+
+    memset(dz, 0, (size_t)outputs * sizeof *dz);
+    losses[PFNN_TERM_POSE] += NAME(smooth_l1)(dz, z, y, dim, weight[PFNN_TERM_POSE], count);
+    losses[PFNN_TERM_VELOCITY] += NAME(smooth_l1)(dz, z, y, 3, weight[PFNN_TERM_VELOCITY], count);
+    if (weight[PFNN_TERM_ROOT] > 0 && c->root.end > c->root.begin)
+        losses[PFNN_TERM_ROOT] += NAME(smooth_l1)(dz + c->root.begin, z + c->root.begin, y + c->root.begin,
+                                                  c->root.end - c->root.begin, weight[PFNN_TERM_ROOT], count);
+    if (weight[PFNN_TERM_POINTS] > 0 && c->points.end > c->points.begin)
+        losses[PFNN_TERM_POINTS] += NAME(smooth_l1)(dz + c->points.begin, z + c->points.begin, y + c->points.begin,
+                                                    c->points.end - c->points.begin, weight[PFNN_TERM_POINTS], count);
+    if (weight[PFNN_TERM_PHASE] > 0 && c->phase.end > c->phase.begin) {
+        REAL rate = (REAL)batch->rates[row * batch->steps + step];
+        losses[PFNN_TERM_PHASE] += NAME(smooth_l1)(dz + c->phase.begin, z + c->phase.begin, &rate, 1,
+                                                   weight[PFNN_TERM_PHASE], count);
+    }
+}
+
+/* Terms that need the geometry: feet and the predicted trajectory. */
+static void NAME(geometry_loss_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step, REAL *dz,
+                                    const REAL *z)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim;
+    const double count = (double)batch->rows * batch->steps, *weight = batch->weight;
+    const int64_t at = step * w->rows + row;
+    double *scratch = w->memory_a_row + row * t->scratch, *losses = w->losses + row * PFNN_TERMS;
+
+    if (weight[PFNN_TERM_CONTACT] > 0) {
+        const REAL *y = (const REAL *)batch->y + (row * batch->y_length + step) * dim + c->frame.contacts;
+        double *contacts = scratch, *dafter = contacts + c->frame.n_feet;
+        const double *before = step ? w->valid + (at - w->rows) * dim : w->first + row * dim;
+        double *dbefore = step ? w->dvalid + (at - w->rows) * dim : NULL;
+        for (int f = 0; f < c->frame.n_feet; f++)
+            contacts[f] = (double)y[f] * c->scale[c->frame.contacts + f] + c->mean[c->frame.contacts + f];
+        memset(dafter, 0, (size_t)dim * sizeof *dafter);
+        double scale = weight[PFNN_TERM_CONTACT] / count;
+        losses[PFNN_TERM_CONTACT] += scale * pfnn_frame_contact(&c->frame, w->raw + at * dim, before, contacts, scale, dafter,
+                                                                dbefore, dafter + dim);
+        for (int i = 0; i < dim; i++)
+            dz[i] += (REAL)(dafter[i] * c->scale[i]);
+    }
+    if (weight[PFNN_TERM_TRAJECTORY] > 0 && c->trajectory.end > c->trajectory.begin) {
+        const int columns = c->trajectory.end - c->trajectory.begin;
+        double root[3];
+        own_root(t, batch, root, row, step + 1);
+        trajectory(c, batch, scratch, row, step + 1, root, c->n_times - columns / 4);
+        REAL *wanted = (REAL *)(scratch + columns);
+        for (int i = 0; i < columns; i++)
+            wanted[i] = (REAL)scratch[i];
+        losses[PFNN_TERM_TRAJECTORY] += NAME(smooth_l1)(dz + c->trajectory.begin, z + c->trajectory.begin, wanted, columns,
+                                                        weight[PFNN_TERM_TRAJECTORY], count);
+    }
+}
+
+/* What comes of the network's output: the physical frame, its valid form, where root and phase go. */
+static void NAME(advance_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step, const REAL *z)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim;
+    const int64_t at = step * w->rows + row;
+    double *raw = w->raw + at * dim, *valid = w->valid + at * dim;
+    REAL *next = (REAL *)w->sequence + (row * (c->length + w->steps) + c->length + step) * dim;
+
+    for (int i = 0; i < dim; i++) {
+        raw[i] = valid[i] = (double)z[i] * c->scale[i] + c->mean[i];
+        next[i] = z[i];
+    }
+    const double *before = step ? valid - w->rows * dim : w->first + row * dim;
+    for (int s = 0, i = 3; s < c->frame.n_slots && c->frame.width > 0; s++, i += c->frame.width) {
+        double r[6] = {0}, r_before[6] = {0}, r_valid[6];
+        memcpy(r, raw + i, (size_t)c->frame.width * sizeof *r);
+        memcpy(r_before, before + i, (size_t)c->frame.width * sizeof *r);
+        pfnn_rotation_valid(c->frame.width, r_valid, r, r_before);
+        for (int n = 0; n < c->frame.width; n++) {
+            valid[i + n] = r_valid[n];
+            next[i + n] = (REAL)((r_valid[n] - c->mean[i + n]) / c->scale[i + n]);
+        }
+    }
+    move_root(c, w->root + 3 * (at + w->rows), w->root + 3 * at, valid);
+    if (step + 1 < w->steps) {
+        double rate = c->phase.end > c->phase.begin ? (double)z[c->phase.begin] : 0;
+        w->phase[at + w->rows] = batch->phases && c->phase_source == PFNN_PHASE_GIVEN
+                                     ? batch->phases[row * batch->steps + step + 1]
+                                     : next_phase(c, w->phase[at], valid, rate);
+    }
+}
+
+/* All that follows the network at step j: the prediction in place of the output, its loss, where it leads. */
+static void NAME(output_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim, outputs = c->net.config.size[PFNN_LAYERS];
+    const int64_t at = step * w->rows + row;
+    REAL *z = (REAL *)w->output + at * outputs, *dz = (REAL *)w->doutput[PFNN_LAYERS - 1] + at * outputs;
+    const REAL *last = (const REAL *)w->sequence + (row * (c->length + w->steps) + c->length + step - 1) * dim;
+
+    for (int i = 0; c->delta && i < dim; i++)
+        z[i] += last[i];
+    NAME(loss_row)(t, batch, row, step, dz, z);
+    NAME(advance_row)(t, batch, row, step, z);
+    NAME(geometry_loss_row)(t, batch, row, step, dz, z);
+}
+
+/* ---- one window, backward ----------------------------------------------------------------- */
+
+/* From the gradients by phase, root and frame after step j to that by the network's output of step j. */
+static void NAME(output_backward_row)(const pfnn_trainer *t, int64_t row, int step)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim, outputs = c->net.config.size[PFNN_LAYERS];
+    const int64_t at = step * w->rows + row;
+    REAL *dz = (REAL *)w->doutput[PFNN_LAYERS - 1] + at * outputs;
+    REAL *dsequence = (REAL *)w->dsequence + (row * (c->length + w->steps) + c->length + step) * dim;
+    double *dvalid = w->dvalid + at * dim;
+    const double *raw = w->raw + at * dim;
+    double *dbefore = step ? w->dvalid + (at - w->rows) * dim : NULL;
+
+    for (int i = 0; i < dim; i++)
+        dvalid[i] += (double)dsequence[i] / c->scale[i];
+    if (c->phase_source == PFNN_PHASE_SPEED)
+        speed_backward(c, dvalid, w->valid + at * dim, w->dphase[row]);
+    else if (c->phase_source == PFNN_PHASE_PREDICTED && c->phase.end > c->phase.begin)
+        dz[c->phase.begin] += (REAL)(w->dphase[row] * c->frame.dt);
+    move_root_backward(c, w->droot + 3 * row, dvalid, w->root + 3 * (at + w->rows), w->valid + at * dim);
+
+    for (int s = 0, i = 3; s < c->frame.n_slots && c->frame.width > 0; s++, i += c->frame.width) {
+        double r[6] = {0}, d[6] = {0}, dr[6] = {0}, before_d[6] = {0};
+        memcpy(r, raw + i, (size_t)c->frame.width * sizeof *r);
+        memcpy(d, dvalid + i, (size_t)c->frame.width * sizeof *d);
+        pfnn_rotation_valid_backward(c->frame.width, dr, before_d, r, d);
+        memcpy(dvalid + i, dr, (size_t)c->frame.width * sizeof *d);
+        for (int n = 0; n < c->frame.width && dbefore; n++)
+            dbefore[i + n] += before_d[n];
+    }
+    for (int i = 0; i < dim; i++)
+        dz[i] += (REAL)(dvalid[i] * c->scale[i]);
+    if (c->delta && step > 0) /* z(next) = z(last) + output */
+        for (int i = 0; i < dim; i++)
+            dsequence[i - dim] += dz[i];
+}
+
+/* From the gradient by the network's input of step j to that by earlier frames, root and phase. */
+static void NAME(input_backward_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step)
+{
+    const pfnn_train_config *c = &t->config;
+    const pfnn_train_work *w = &t->work;
+    const int dim = c->frame.dim, window = c->length * dim, kernels = c->net.config.kernels;
+    const REAL *dx = (const REAL *)w->dx + row * c->net.config.size[0];
+    REAL *dsequence = (REAL *)w->dsequence + (row * (c->length + w->steps) + step) * dim;
+
+    /* only predicted frames take a gradient on: those from `length` on */
+    for (int i = step < c->length ? (c->length - step) * dim : 0; i < window; i++)
+        dsequence[i] += dx[i];
+    if (c->n_times > 0) {
+        double root[3], *block = w->memory_a_row + row * t->scratch, *dblock = block + 4 * c->n_times;
+        own_root(t, batch, root, row, step);
+        trajectory(c, batch, block, row, step, root, 0);
+        for (int i = 0; i < 4 * c->n_times; i++)
+            dblock[i] = (double)dx[window + i];
+        trajectory_backward(t, batch, row, step, block, dblock);
+    }
+    const double *slope = w->slope + (step * w->rows + row) * kernels, *dshare = w->dshare + row * kernels;
+    for (int k = 0; k < kernels; k++)
+        w->dphase[row] += dshare[k] * slope[k];
+}
+
+/* ---- the network, all rows of one step ---------------------------------------------------- */
+
+static void NAME(activate)(REAL *y, const pfnn_net_config *net, int64_t count)
+{
+    if (net->activation == PFNN_RELU)
+        for (int64_t i = 0; i < count; i++)
+            y[i] = y[i] < 0 ? 0 : y[i];
+    else
+        for (int64_t i = 0; i < count; i++)
+            y[i] = y[i] < 0 ? (REAL)expm1((double)y[i]) : y[i];
+}
+
+/* dy by what stood before the activation, from y after it */
+static void NAME(activate_backward)(REAL *dy, const REAL *y, const pfnn_net_config *net, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        if (!(y[i] > 0))
+            dy[i] *= net->activation == PFNN_RELU ? 0 : y[i] + 1;
+}
+
+static void NAME(network_forward)(pfnn_trainer *t, int step, int threads)
+{
+    const pfnn_net *net = &t->config.net;
+    const pfnn_train_work *w = &t->work;
+    const int64_t at = step * w->rows;
+    const double *share = w->share + at * net->config.kernels;
+
+    for (int l = 0; l < PFNN_LAYERS; l++) {
+        const int64_t in = net->config.size[l], out = net->config.size[l + 1];
+        REAL *y = l + 1 < PFNN_LAYERS ? (REAL *)w->input[l + 1] + at * out : (REAL *)w->output + at * out;
+        pfnn_layer_forward(y, net, l, (REAL *)w->input[l] + at * in, share, w->rows, w->layer, threads);
+        if (l + 1 < PFNN_LAYERS)
+            NAME(activate)(y, &net->config, w->rows * out);
+    }
+}
+
+/* From doutput[2] to doutput[1], doutput[0] and, where the roll-out asks for it, dx and dshare. */
+static void NAME(network_backward)(pfnn_trainer *t, int step, int threads)
+{
+    const pfnn_net *net = &t->config.net;
+    const pfnn_train_work *w = &t->work;
+    const int64_t at = step * w->rows;
+    const double *share = w->share + at * net->config.kernels;
+    double *dshare = step > 0 && t->config.phase_source != PFNN_PHASE_GIVEN ? w->dshare : NULL;
+
+    memset(w->dshare, 0, (size_t)(w->rows * net->config.kernels) * sizeof *w->dshare);
+    for (int l = PFNN_LAYERS - 1; l >= 0; l--) {
+        const int64_t in = net->config.size[l], out = net->config.size[l + 1];
+        REAL *dx = l > 0 ? (REAL *)w->doutput[l - 1] + at * in : step > 0 ? w->dx : NULL;
+        if (!dx)
+            break;
+        memset(dx, 0, (size_t)(w->rows * in) * sizeof *dx);
+        pfnn_layer_gradients gradients = {.dx = dx, .dshare = dshare};
+        const REAL *x = (const REAL *)w->input[l] + at * in;
+        pfnn_layer_backward(&gradients, net, l, x, share, (REAL *)w->doutput[l] + at * out, w->rows, w->layer, threads);
+        if (l > 0)
+            NAME(activate_backward)(dx, x, &net->config, w->rows * in);
+    }
+}
+
+/* ---- the last product and AdamW ----------------------------------------------------------- */
+
+/* Columns [begin, begin + count) of row (k, i) of dW (i < in) or db (i = in) of layer l: the sum of share * input * doutput. */
+static void NAME(gradient_row)(const pfnn_trainer *t, REAL *g, int l, int k, int64_t i, int64_t begin, int64_t count)
+{
+    const pfnn_train_work *w = &t->work;
+    const pfnn_net_config *net = &t->config.net.config;
+    const int64_t in = net->size[l], out = net->size[l + 1], rows = w->rows * w->steps;
+    const REAL *x = (const REAL *)w->input[l] + i, *d = (const REAL *)w->doutput[l] + begin;
+    const double *share = w->share + k;
+
+    memset(g, 0, (size_t)count * sizeof *g);
+    for (int64_t r = 0; r < rows; r++, d += out, share += net->kernels, x += in) {
+        REAL a = i < in ? (REAL)*share * *x : (REAL)*share;
+        if (a != 0)
+            for (int64_t j = 0; j < count; j++)
+                g[j] += a * d[j];
+    }
+}
+
+/* AdamW as PyTorch has it, on `count` parameters with the gradient g times `shrink`. */
+static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, int64_t count, const pfnn_update *u,
+                        double shrink)
+{
+    const REAL keep = (REAL)(1 - u->lr * u->weight_decay), one_beta1 = (REAL)(1 - u->beta1), beta2 = (REAL)u->beta2;
+    const REAL one_beta2 = (REAL)(1 - u->beta2), rate = (REAL)(u->lr / (1 - pow(u->beta1, (double)u->step)));
+    const REAL root = (REAL)sqrt(1 - pow(u->beta2, (double)u->step)), eps = (REAL)u->eps, scale = (REAL)shrink;
+    const REAL one_average = (REAL)(1 - u->average);
+
+    for (int64_t i = 0; i < count; i++) {
+        REAL gi = scale * g[i];
+        m[i] += one_beta1 * (gi - m[i]);
+        v[i] = beta2 * v[i] + one_beta2 * gi * gi;
+        p[i] = keep * p[i] - rate * m[i] / (NAME(root)(v[i]) / root + eps);
+    }
+    for (int64_t i = 0; average && i < count; i++)
+        average[i] += one_average * (p[i] - average[i]);
+}
+
+/* What becomes of row (k, i) of layer l: its squares summed, stored, or applied. */
+static void NAME(update_row)(const row_job *job, int l, int k, int64_t i, int64_t line)
+{
+    const pfnn_trainer *t = job->trainer;
+    const pfnn_train_config *c = &t->config;
+    const int64_t in = c->net.config.size[l], out = c->net.config.size[l + 1];
+    const bool bias = i == in;
+    REAL *average = !c->average.weights[0] ? NULL : bias ? c->average.bias[l] : c->average.weights[l];
+    REAL *p = bias ? c->net.bias[l] : c->net.weights[l], *m = bias ? c->first.bias[l] : c->first.weights[l];
+    REAL *v = bias ? c->second.bias[l] : c->second.weights[l], g[TILE];
+
+    if (job->norms)
+        job->norms[line] = 0;
+    for (int64_t begin = 0; begin < out; begin += TILE) {
+        const int64_t count = out - begin < TILE ? out - begin : TILE, at = (bias ? k : k * in + i) * out + begin;
+        NAME(gradient_row)(t, g, l, k, i, begin, count);
+        if (job->norms)
+            for (int64_t j = 0; j < count; j++)
+                job->norms[line] += (double)g[j] * (double)g[j];
+        else if (job->store)
+            memcpy((REAL *)(bias ? job->store->bias[l] : job->store->weights[l]) + at, g, (size_t)count * sizeof *g);
+        else
+            NAME(adamw)(p + at, m + at, v + at, average ? average + at : NULL, g, count, job->update, job->shrink);
+    }
+}
+
+#undef REAL
+#undef NAME
