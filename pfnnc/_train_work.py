@@ -47,8 +47,9 @@ class Work:
         else:
             self.layout = _layout.Layout(self.train.dim)
         dim = self.layout.dim
-        self._mean = np.zeros(dim) if normalizer is None else np.ascontiguousarray(normalizer.mean_, np.float64)
-        self._scale = np.ones(dim) if normalizer is None else np.ascontiguousarray(normalizer.scale_, np.float64)
+        self._mean, self._scale = np.zeros(dim), np.ones(dim)
+        if normalizer is not None:
+            self._mean, self._scale = _scaling(normalizer, dim)
         self._stride = 0.0
         if o["contact_weight"] > 0:
             self._check_contacts(bare)
@@ -184,3 +185,14 @@ class Work:
             *(x, y, phase, phases, rates, tracks, clips, frames, seeds),
             *(o["noise"], o["window_noise"], self._weights(), steps, backward),
         )
+
+
+def _scaling(normalizer, dim: int) -> tuple[np.ndarray, np.ndarray]:
+    """mean_ and scale_ of a fitted normaliser, (dim,) each."""
+    mean, scale = getattr(normalizer, "mean_", None), getattr(normalizer, "scale_", None)
+    if mean is None or scale is None:
+        raise ValueError("normalizer must be fitted before it is used, got one that is not")
+    for name, value in (("mean_", mean), ("scale_", scale)):
+        if np.shape(value) != (dim,):
+            raise ValueError(f"normalizer.{name} must have shape ({dim},) as a frame has, got {np.shape(value)}")
+    return np.array(mean, np.float64), np.array(scale, np.float64)

@@ -101,10 +101,10 @@ def _spec_from(given: dict | None):
 
 
 def _normalizer_from(arrays: dict):
-    from .features import Normalizer
-
     if "mean" not in arrays:
         return None
+    from .dataset import Normalizer
+
     normalizer = Normalizer()
     normalizer.mean_, normalizer.scale_ = arrays["mean"], arrays["scale"]
     return normalizer

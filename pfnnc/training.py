@@ -15,6 +15,7 @@ AdamW (Loshchilov, Hutter 2019), the cosine schedule and SmoothL1 have PyTorch's
 ``rollout=k`` every term is a mean over k steps in which the network's own predictions, made valid, enter the window.
 """
 
+import glob
 import math
 import os
 import shutil
@@ -25,14 +26,16 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Self
+from typing import Protocol, Self, runtime_checkable
 
 import numpy as np
 
 from . import _check, _core
 from ._progress import Progress
 from ._train_work import TERMS, Work
+from .features import FeatureSpec
 from .network import SimplifiedPFNN
+from .skeleton import Skeleton
 
 __all__ = ["EpochReport", "Trainer"]
 
@@ -181,8 +184,8 @@ class Trainer:
             schedule=schedule,
             average=average,
         )
-        self._skeleton, self._feet = skeleton, _feet(feet)
-        self._spec, self._normalizer = spec, normalizer
+        self._skeleton, self._feet = _one_of(skeleton, "skeleton", Skeleton), _feet(feet)
+        self._spec, self._normalizer = _one_of(spec, "spec", FeatureSpec), _one_of(normalizer, "normalizer", _Scaling)
         size, dtype = model._parameters.size, model.dtype
         self._first, self._second = np.zeros(size, dtype), np.zeros(size, dtype)
         self._average = model._parameters.copy() if average > 0 else None
@@ -259,6 +262,8 @@ class Trainer:
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
         checkpoint = None if checkpoint is None else _place_for(checkpoint)
+        if checkpoint is not None:
+            _sweep(checkpoint)
         work = Work(self, train, validation)
         end = math.inf if limit is None else time.monotonic() + limit
         with _Interrupts() as interrupts, self._bar(epochs, work, progress) as bar:
@@ -434,6 +439,27 @@ def _place_for(checkpoint) -> Path:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"checkpoint has no folder to stand in: {path.parent} does not exist")
     return path
+
+
+@runtime_checkable
+class _Scaling(Protocol):
+    """What is asked of a normaliser: physical = z * scale_ + mean_."""
+
+    def inverse_transform(self, values): ...
+
+
+def _sweep(path: Path) -> None:
+    """Take away what a run that was killed while it saved has left beside its checkpoint."""
+    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
+        left.unlink(missing_ok=True)
+
+
+def _one_of(value, name: str, kind: type):
+    """An instance of `kind`, or None."""
+    if value is not None and not isinstance(value, kind):
+        label = "Normalizer" if kind is _Scaling else kind.__name__
+        raise TypeError(f"{name} must be a {label} or None, got {type(value).__name__}")
+    return value
 
 
 def _feet(feet) -> tuple:

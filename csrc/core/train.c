@@ -1,6 +1,7 @@
 /* train.c: the training step: roll-out, loss, the way back, AdamW. */
 #include "train.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -406,7 +407,7 @@ pfnn_status pfnn_trainer_gradient(pfnn_trainer *t, double *losses, const pfnn_tr
             losses[i] += t->work.losses[row * PFNN_TERMS + i];
     for (int i = 0; i < PFNN_TERMS; i++)
         total += losses[i];
-    if (!isfinite(total))
+    if (!isfinite(total) || (!is_double(t) && total > FLT_MAX))
         return pfnn_fail(error, PFNN_ERROR_NONFINITE, -1, "the loss is %g", total);
     if (backward)
         roll_backward(t, batch, threads);

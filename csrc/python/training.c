@@ -84,7 +84,7 @@ static bool read_network(TrainStep *self, PyObject *network, PyObject *const arr
     int kernel, activation;
     pfnn_error error;
 
-    if (!PyArg_ParseTuple(network, "(iiii)idii:network", &config.size[0], &config.size[1], &config.size[2], &config.size[3],
+    if (!PyArg_ParseTuple(network, "iiiiidii:network", &config.size[0], &config.size[1], &config.size[2], &config.size[3],
                           &config.kernels, &config.beta, &kernel, &activation))
         return false;
     config.kernel = (pfnn_phase_kernel)kernel;
