@@ -1,6 +1,7 @@
 """Training: agreement with PyTorch, gradients against finite differences, schedules, what a run promises."""
 
 import math
+import types
 
 import numpy as np
 import pytest
@@ -316,6 +317,42 @@ def test_gradient_of_each_term_by_differences(representation, frame):
         spec=spec,
     )
     check_by_differences(trainer, clip_like(spec), ["pose", "velocity", "contact", "root", "points"])
+
+
+@pytest.mark.parametrize(
+    ("representation", "frame", "options"),
+    [
+        ("quat", "world", {}),
+        ("exp_map", "world", {"predict": "delta"}),
+        ("6d", "heading", {"predict": "delta", "height": True}),
+        ("quat", "heading", {"points": NAMES[1:3]}),
+    ],
+)
+def test_gradient_through_a_rollout_by_differences(representation, frame, options):
+    """Through normalisation, valid rotations, the window's shift, the phase's advance and the feet."""
+    spec = FeatureSpec(NAMES, representation, frame, contacts=True, **options)
+    model = network(2, spec.dim, hidden=7, dtype=np.float64, activation="elu", kernel="catmull_rom", init="he")
+    trainer = Trainer(
+        model,
+        rollout=4,
+        noise=0.1,
+        window_noise=0.1,
+        contact_weight=1.0,
+        skeleton=skeleton(),
+        feet=("LeftFoot", "RightFoot"),
+        spec=spec,
+        normalizer=scaled(spec),
+        avg_stride=0.2,
+    )
+    check_by_differences(trainer, clip_like(spec, out=5), ["pose", "velocity", "contact"])
+
+
+def scaled(spec):
+    """A normaliser with a mean and a scale of its own for each column."""
+    rng = np.random.default_rng(7)
+    normalizer = types.SimpleNamespace(mean_=rng.normal(size=spec.dim) * 0.1, scale_=rng.uniform(0.5, 2, spec.dim))
+    normalizer.inverse_transform = lambda z: z * normalizer.scale_ + normalizer.mean_
+    return normalizer
 
 
 # ---- what a run promises -----------------------------------------------------------------------------------------

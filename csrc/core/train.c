@@ -378,7 +378,7 @@ static void roll_backward(pfnn_trainer *t, const pfnn_train_batch *batch, int th
     memset(w->dphase, 0, (size_t)w->rows * sizeof *w->dphase);
     memset(w->droot, 0, (size_t)w->rows * 3 * sizeof *w->droot);
     for (job.step = w->steps - 1; job.step >= 0; job.step--) {
-        if (job.step + 1 < w->steps)
+        if (w->steps > 1)
             pfnn_parallel(threads, w->rows, output_backward_window, &job);
         if (is_double(t))
             network_backward_d(t, job.step, threads);
