@@ -16,6 +16,7 @@ from .features import *
 from .metrics import *
 from .motion_model import *
 from .network import *
+from .normalizer import *
 from .phase import *
 from .report import *
 from .root_motion import *
