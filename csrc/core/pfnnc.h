@@ -615,6 +615,7 @@ PFNN_API size_t pfnn_rollout_window_size(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_history(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_times(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_future(const pfnn_rollout *rollout);
+PFNN_API int64_t pfnn_rollout_count(const pfnn_rollout *rollout); /* frames made since the start */
 
 /* Where one character shall be: (times, 3) x, z, yaw in the world; rows of past times are not looked at. */
 PFNN_API void pfnn_rollout_want(pfnn_rollout *rollout, size_t character, const double *wanted);
