@@ -12,6 +12,7 @@ from .blendtree import *
 from .bvh import *
 from .control import *
 from .dataset import *
+from .describe import *
 from .features import *
 from .metrics import *
 from .motion_model import *
