@@ -42,8 +42,7 @@ def make_windows(
     clip = np.zeros(len(starts), np.int64)
     X = np.empty((len(starts), input_len, features.shape[1]), features.dtype)
     Y = np.empty((len(starts), output_len, features.shape[1]), features.dtype)
-    source.gather(X, clip, starts, input_len)
-    source.gather(Y, clip, starts + input_len, output_len)
+    source.gather(X, Y, clip, starts)
     return X, Y, below_one(phase[starts + input_len - 1], features.dtype)
 
 
@@ -110,6 +109,7 @@ class WindowDataset:
         self.spec, self.dtype = spec, float_type(dtype)
         self.input_len, self.output_len, self.stride = window_sizes(input_len, output_len, stride)
         clips = list_of(clips, "clips")
+        self.skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
         self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
         self.fps = common_fps(clips, fps)
         self.phases, contacts = labels_of(phases, clips)
@@ -120,8 +120,7 @@ class WindowDataset:
         self._groups = None if groups is None else groups_of(groups, len(clips))
         self._mirror = None
         if mirror is not False:
-            skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
-            self._mirror = spec.mirror(skeleton, None if mirror is True else mirror)
+            self._mirror = spec.mirror(self.skeleton, None if mirror is True else mirror)
         self._build(normalizer)
 
     def _build(self, normalizer: Normalizer | None) -> None:
@@ -195,10 +194,7 @@ class WindowDataset:
             P = np.empty(size, self.dtype)
         else:
             X, Y, P = self._outputs(out, size)
-        clip, start = self.clip_index[indices], self.starts[indices]
-        how = self._how(indices)
-        self._source.gather(X, clip, start, self.input_len, *how)
-        self._source.gather(Y, clip, start + self.input_len, self.output_len, *how)
+        self._source.gather(X, Y, self.clip_index[indices], self.starts[indices], *self._how(indices))
         np.take(self._phase, indices, out=P, mode="clip")
         return X, Y, P
 
@@ -284,7 +280,7 @@ class WindowDataset:
         clip, whole = self.clip_index[indices], frame.astype(np.int64)
         there = np.flatnonzero((whole >= 0) & (whole < self._lengths[clip]))
         rows = np.empty((len(there), 1, 1))
-        self._phase_source.gather(rows, clip[there], whole[there], 1)
+        self._phase_source.gather(rows, None, clip[there], whole[there])
         phase = np.full(len(indices), np.nan)
         phase[there] = rows[:, 0, 0]
         return np.where(self.mirrored[indices], (phase + 0.5) % 1.0, phase)
@@ -328,7 +324,7 @@ class WindowDataset:
             indices = np.arange(start, min(start + 4096, len(self)))
             rows = np.empty((len(indices), 1, self.spec.dim), np.float64)
             first = self.starts[indices] + self.input_len
-            self._source.gather(rows, self.clip_index[indices], first, 1, *self._how(indices, normalized=False))
+            self._source.gather(rows, None, self.clip_index[indices], first, *self._how(indices, normalized=False))
             row = np.floor(self.phase(indices) * bins).astype(np.int64) % bins  # a phase of 1 is one of 0
             counts += np.bincount(row, minlength=bins)
             for axis in range(3):
