@@ -12,13 +12,14 @@ from .blendtree import *
 from .bvh import *
 from .control import *
 from .dataset import *
-from .describe import *
 from .features import *
 from .metrics import *
 from .motion_model import *
 from .network import *
-from .normalizer import *
 from .phase import *
+from .phase_files import *
+from .phase_label import *
+from .phase_report import *
 from .report import *
 from .root_motion import *
 from .rotation import *

@@ -1,1 +1,0 @@
-"""Data that ship with the package; all of it is made by the package itself."""

@@ -1,0 +1,117 @@
+"""`label_phase` against hand-made labels and against made clips.
+
+    python benchmarks/score_phase.py [--clips ../shared/clips] [--method contacts]
+
+Hand-made labels need the recordings that lie beside the checkout (`holden`, `cmu`: see their README). A frame is
+compared where both have a phase (in `cmu` also only where the root walks, over 0.35 m/s in 0.7 s). One constant offset
+a data set, its convention, is estimated and printed. `unlabelled` is the share of hand-labelled (walking) frames
+without a phase of ours; `idle` is the share of standing frames with one: `.gait` says "stand" there, no hand-made phase,
+and the root is slower than 0.1 m/s.
+"""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+import pfnnc
+
+HERE = Path(__file__).resolve().parents[1]
+SETS = {"holden": dict(scale=0.056444), "cmu": dict(scale=0.01, fps=60)}
+
+
+def hand_made(path: Path, frames: int) -> np.ndarray:
+    """Phase in the package's terms, NaN where there is none."""
+    if path.parent.name == "holden":
+        return pfnnc.load_phase(path, frames=frames)
+    return pfnnc.load_phase(path, frames=frames, unit="pi")
+
+
+def root_speed(clip: pfnnc.Clip, seconds: float = 0.7) -> np.ndarray:
+    """m/s over the ground, over a window about each frame."""
+    ground, half = clip.root_positions[:, [0, 2]], max(1, round(seconds * clip.fps / 2))
+    frame = np.arange(len(clip))
+    a, b = np.maximum(frame - half, 0), np.minimum(frame + half, len(clip) - 1)
+    return np.linalg.norm(ground[b] - ground[a], axis=1) * clip.fps / np.maximum(b - a, 1)
+
+
+def circular_mean(d: np.ndarray) -> float:
+    return float(np.angle(np.mean(np.exp(2j * np.pi * d)))) / (2 * np.pi)
+
+
+def score_set(folder: Path, method: str, options: dict) -> None:
+    rows, differences = [], []
+    for path in sorted(folder.glob("*.phase")):
+        clip = pfnnc.load_bvh(path.with_suffix(".bvh"), **options)
+        hand = hand_made(path, len(clip))
+        labels = pfnnc.label_phase(clip, method)
+        speed = root_speed(clip)
+        walks = ~np.isnan(hand) & ((speed > 0.35) | (folder.name != "cmu"))
+        both = walks & ~np.isnan(labels.phase)
+        idle = np.isnan(hand) & (speed < 0.1)
+        if path.with_suffix(".gait").exists():
+            idle &= np.loadtxt(path.with_suffix(".gait"))[: len(clip), 0] > 0.5
+        difference = pfnnc.phase_difference(labels.phase[both], hand[both])
+        differences.append(difference)
+        fast = walks & (speed > 0.35)
+        rows.append((path.stem, difference, missing(labels, walks), missing(labels, fast), idle.sum(), 1 - missing(labels, idle)))
+    offset = circular_mean(np.concatenate(differences))
+    print(f"{folder.name}: {len(rows)} clips, constant offset {offset:+.3f} cycle (ours - hand-made)")
+    print(f"  {'clip':30} distance   cos    unlabelled (over .35 m/s)   idle labelled    own offset")
+    for name, difference, unlabelled, fast, idle, labelled in rows:
+        d = (difference - offset + 0.5) % 1 - 0.5
+        print(
+            f"  {name:30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f} {unlabelled:9.1%} {fast:12.1%}"
+            f" {labelled:12.1%} of {idle:<6} {circular_mean(d):+7.3f}"
+        )
+    d = (np.concatenate(differences) - offset + 0.5) % 1 - 0.5
+    print(f"  {'all frames':30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f}\n")
+
+
+def missing(labels: pfnnc.Labels, frames: np.ndarray) -> float:
+    return float(np.isnan(labels.phase[frames]).mean()) if frames.any() else 0.0
+
+
+def noisy(clip: pfnnc.Clip, rng: np.random.Generator, metres: float, radians: float) -> pfnnc.Clip:
+    """The clip with white noise on the root's position and on every rotation."""
+    turn = pfnnc.exp_map_to_quat(rng.normal(scale=radians, size=clip.rotations.shape[:2] + (3,)))
+    places = clip.root_positions + rng.normal(scale=metres, size=clip.root_positions.shape)
+    return pfnnc.Clip(clip.skeleton, places, pfnnc.quat_mul(clip.rotations, turn), clip.fps, clip.name)
+
+
+def score_made() -> None:
+    print("made clips: strikes off the true ones, in frames (mean, 95 %, greatest), missed and false ones")
+    print(f"  {'clip':16}" + "".join(f"{fps:5} fps{'':21}" for fps in (30, 50, 60, 100, 120)))
+    for metres, radians in ((0.0, 0.0), (0.002, 0.005)):
+        for name in [made.clip.name for made in pfnnc.make_demo_clips()]:
+            line = f"  {name:16}"
+            for fps in (30, 50, 60, 100, 120):
+                made = next(m for m in pfnnc.make_demo_clips(fps=float(fps)) if m.clip.name == name)
+                clip = noisy(made.clip, np.random.default_rng(0), metres, radians) if metres else made.clip
+                labels, off, missed, false = pfnnc.label_phase(clip), [], 0, 0
+                for true, found in zip(made.strikes, labels.strikes):
+                    true = true[(true > 0.25) & (true < (len(clip) - 1) / fps - 0.1)] * fps
+                    near = [np.abs(found - t).min(initial=np.inf) for t in true]
+                    off += [d for d in near if d < 0.2 * fps]
+                    missed += sum(d >= 0.2 * fps for d in near)
+                    false += sum(np.abs(true - f).min(initial=np.inf) > 0.2 * fps for f in found if 0.25 * fps < f < len(clip) - 0.1 * fps)
+                mean, most, top = (np.mean(off), np.percentile(off, 95), np.max(off)) if off else (0, 0, 0)
+                line += f"{mean:6.2f} {most:5.2f} {top:5.2f}  {missed:3d} {false:3d}    "
+            print(line + ("noise" if metres else ""))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--clips", type=Path, default=HERE.parent / "shared" / "clips")
+    parser.add_argument("--method", default="contacts", choices=("contacts", "root_y"))
+    options = parser.parse_args()
+    for name, reading in SETS.items():
+        if (options.clips / name).is_dir():
+            score_set(options.clips / name, options.method, reading)
+        else:
+            print(f"{name}: no such recordings in {options.clips}")
+    score_made()
+
+
+if __name__ == "__main__":
+    main()

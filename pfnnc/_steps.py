@@ -1,0 +1,397 @@
+"""Steps of a recorded walker, for `label_phase`: where the feet are, when each swings, when it strikes, when it stands.
+
+Nothing here knows a unit or a rate: lengths are in legs, speeds in legs a second, widths of filters in seconds. The
+few constants say what a step is, not how one recording looks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .skeleton import Clip
+
+SMOOTHING = 0.025  # s, standard deviation: far below a swing's 0.3 s, above the jitter of markers
+SWING_LEAD = 0.2  # legs/s by which the swinging foot is faster than the other one
+SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak one and a clear one: at 0.3 legs/s one walks with swings of 1
+SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
+STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
+SAME_SWING = 0.2  # s: a slower moment within one swing
+FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
+LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
+BRAKING_LAG = 0.007  # s by which that line ends late where strikes are known exactly (made clips, 30 to 120 fps)
+TRUST = (0.85, 0.004)  # most say of the second sign of a strike; s of disagreement at which it has half of that
+NEAR = 6  # steps on either side that belong to the same gait
+LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
+SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: no body moves so, a glitch does
+SHORTEST_PIECE = 0.1  # s of sound frames between two glitches
+STANCE_SPEED = (0.15, 0.25)  # shares of the clip's swings at which a stance begins and ends
+STANCE_HEIGHT = (0.06, 0.1)  # legs above the floor of the joint, likewise
+SHORTEST_STANCE = 0.06  # s, and the shortest gap in one
+
+
+@dataclass(frozen=True)
+class Body:
+    """What of a clip tells steps: T frames, feet left and right."""
+
+    pelvis: np.ndarray  # (T, 3)
+    ankles: np.ndarray  # (T, 2, 3)
+    toes: np.ndarray  # (T, 2, 3); the ankles again where the rig has none
+    fps: float
+    leg: float  # length, in the clip's unit
+
+    def cut(self, start: int, stop: int) -> "Body":
+        return Body(self.pelvis[start:stop], self.ankles[start:stop], self.toes[start:stop], self.fps, self.leg)
+
+
+@dataclass
+class Swing:
+    """One swing of a foot (0 left, 1 right); times in frames and fractions of one."""
+
+    foot: int
+    lift: float  # where it begins to move
+    strike: float
+    top: float  # legs/s, its greatest speed
+    steadiness: float  # 0..1: how much slower the other foot is
+    clear: bool  # fast and far enough to be a step by itself
+
+
+def make_body(clip: Clip, feet: tuple[list[int], list[int]]) -> Body:
+    """``feet``: joints ``([ankle(, toe)], [ankle(, toe)])``. The pelvis is the joint from which both legs hang."""
+    skeleton, positions = clip.skeleton, clip.positions()
+    parents = skeleton.parents
+    line = [_ancestors(parents, foot[0]) for foot in feet]
+    shared = [joint for joint in line[0] if joint in line[1]]
+    pelvis = positions[:, shared[0] if shared else 0]
+    ankles = positions[:, [foot[0] for foot in feet]]
+    toes = positions[:, [foot[-1] for foot in feet]]
+    if any(len(foot) == 1 for foot in feet):
+        toes = _tips(clip, feet, ankles)
+    if len(clip) == 0:
+        return Body(pelvis, ankles, toes, clip.fps, 1.0)
+    # in a walk the leg is stretched now and then; 0 for a rig of points
+    leg = float(np.percentile(np.linalg.norm(ankles - pelvis[:, None], axis=2), 95)) or 1.0
+    return _on_ground(Body(pelvis, ankles, toes, clip.fps, leg))
+
+
+def _ancestors(parents, joint: int) -> list[int]:
+    line = []
+    while joint >= 0:
+        line.append(int(joint))
+        joint = parents[joint]
+    return line
+
+
+def _tips(clip: Clip, feet, ankles: np.ndarray) -> np.ndarray:
+    """End sites of the ankles, (T, 2, 3), where both have one, else the ankles."""
+    from .rotation import quat_rotate
+
+    ends = dict(reversed(list(clip.skeleton.end_sites)))
+    if not all(foot[0] in ends for foot in feet):
+        return ankles
+    world = clip.world_rotations()
+    return np.stack([ankles[:, k] + quat_rotate(world[:, foot[0]], ends[foot[0]]) for k, foot in enumerate(feet)], axis=1)
+
+
+def _on_ground(body: Body) -> Body:
+    """A walker on the spot, moved so that the lower foot stands: some clips are stored without their way."""
+    if len(body.pelvis) < 3:
+        return body
+    ground = body.ankles[..., [0, 2]]
+    low = np.argmin(body.ankles[:-1, :, 1], axis=1)
+    step = np.diff(ground, axis=0)[np.arange(len(low)), low] * body.fps / body.leg
+    drift = np.median(step, axis=0)
+    speed = float(np.hypot(*drift))
+    if speed < SWING_TOP[1] or np.mean(np.hypot(*(step - drift).T) < 0.5 * speed) < 0.6:
+        return body
+    way = np.zeros((len(ground), 3))
+    way[:, [0, 2]] = -drift * body.leg / body.fps * np.arange(len(ground))[:, None]
+    return Body(body.pelvis + way, body.ankles + way[:, None], body.toes + way[:, None], body.fps, body.leg)
+
+
+def smooth(x: np.ndarray, width: float) -> np.ndarray:
+    """Gaussian along axis 0, ``width`` frames of standard deviation, odd reflection at the ends."""
+    radius = min(int(np.ceil(3 * width)), len(x) - 1)
+    if radius < 1 or width <= 0:
+        return x
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / width) ** 2)
+    kernel /= kernel.sum()
+    flat = x.reshape(len(x), -1)
+    padded = np.concatenate([2 * flat[0] - flat[radius:0:-1], flat, 2 * flat[-1] - flat[-2 : -radius - 2 : -1]])
+    return np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1).reshape(x.shape)
+
+
+def speed_of(points: np.ndarray, body: Body, axes=(0, 1, 2)) -> np.ndarray:
+    """legs/s of (T, ..., 3), central differences."""
+    if len(points) < 2:
+        return np.zeros(points.shape[:-1])
+    return np.linalg.norm(np.gradient(points[..., list(axes)], axis=0), axis=-1) * (body.fps / body.leg)
+
+
+def runs(values: np.ndarray) -> list[tuple[int, int]]:
+    """(start, stop) of each stretch of equal values."""
+    edges = np.flatnonzero(np.diff(values)) + 1
+    return list(zip(np.concatenate([[0], edges]).tolist(), np.concatenate([edges, [len(values)]]).tolist())) if len(values) else []
+
+
+# ---- glitches ---------------------------------------------------------------------------------
+
+
+def sound_pieces(body: Body) -> list[list[tuple[int, int]]]:
+    """Stretches of sound frames. Those of one list belong together: only a few bad frames lie between.
+
+    A frame is bad where both feet get there or away faster than they move a moment before and after: a T-pose at the
+    start, a row of zeros. A jump between two long stretches parts them (joined takes, a teleport).
+    """
+    frames, rate = len(body.pelvis), body.fps / body.leg
+    step = np.linalg.norm(np.diff(body.ankles, axis=0), axis=2).min(axis=1, initial=np.inf) * rate
+    limit = SUDDEN[0] * _around(step, int(round(0.1 * body.fps)), int(round(0.6 * body.fps))) + SUDDEN[1]
+    cuts = np.flatnonzero(step > limit) + 1
+    bounds = [0, *cuts.tolist(), frames]
+    least = SHORTEST_PIECE * body.fps if len(cuts) else 0
+    pieces = [(a, b) for a, b in zip(bounds[:-1], bounds[1:]) if b - a > least]
+    groups: list[list[tuple[int, int]]] = []
+    for a, b in pieces:
+        if groups and a - groups[-1][-1][1] <= least:
+            last = groups[-1][-1][1] - 1
+            way = np.linalg.norm(body.ankles[a] - body.ankles[last], axis=1).min() * rate / (a - last)
+            if way <= limit[max(last - 1, 0)] and a > groups[-1][-1][1]:
+                groups[-1].append((a, b))
+                continue
+        groups.append([(a, b)])
+    return groups
+
+
+def _around(x: np.ndarray, near: int, far: int) -> np.ndarray:
+    """The greatest value from ``near`` to ``far`` places before and after each."""
+    near, width = max(near, 1), max(far - near, 0) + 1
+    padded = np.concatenate([np.zeros(near + width - 1), x, np.zeros(near + width - 1)])
+    top = np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1)
+    return np.maximum(top[: len(x)], top[2 * near + width - 1 :][: len(x)])
+
+
+def mended(body: Body, pieces: list[tuple[int, int]]) -> Body:
+    """The frames from the first piece's start to the last one's end, straight lines over what lies between."""
+    start, stop = pieces[0][0], pieces[-1][1]
+    if len(pieces) == 1:
+        return body.cut(start, stop)
+    frames = np.arange(start, stop)
+    good = np.concatenate([np.arange(a, b) for a, b in pieces])
+
+    def line(x):
+        flat = x.reshape(len(x), -1)
+        return np.stack([np.interp(frames, good, column[good]) for column in flat.T], 1).reshape(len(frames), *x.shape[1:])
+
+    return Body(line(body.pelvis), line(body.ankles), line(body.toes), body.fps, body.leg)
+
+
+# ---- swings and strikes -----------------------------------------------------------------------
+
+
+@dataclass
+class _Signals:
+    ankles: np.ndarray  # (T, 2, 3), smoothed
+    pelvis: np.ndarray
+    speed: np.ndarray  # (T, 2) of the ankles over the ground
+    middle: np.ndarray  # (T, 2) of the middle of the foot
+    lead: np.ndarray  # (T,) left ankle's speed less the right one's
+
+
+def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
+    """The swings that end within the frames, in order of their strikes; and where somebody is on the way, bool (T,).
+
+    A foot swings where it is faster than the other one: in a walk, a run, sideways, backwards and round alike. Its
+    strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where it
+    completes the alternation of two clear ones of the other foot.
+    """
+    width, frames = SMOOTHING * body.fps, len(body.pelvis)
+    ankles, pelvis = smooth(body.ankles, width), smooth(body.pelvis, width)
+    speed = speed_of(ankles, body, (0, 2))
+    middle = speed_of(smooth((body.ankles + body.toes) / 2, width), body, (0, 2))
+    lead = smooth(speed[:, 0] - speed[:, 1], width)
+    signals = _Signals(ankles, pelvis, speed, middle, lead)
+
+    stretches = _swing_stretches(lead, body.fps)
+    found = []
+    for k, (start, stop, foot) in enumerate(stretches):
+        limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
+        swing = _swing(signals, body, start, stop, max(limit, stop), foot)
+        if swing is not None:
+            found.append(swing)
+    way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
+    swings = _alternating(_agreed(found, body.fps), body.fps)
+    if len(swings) == 1 and frames < LONGEST_STEP * body.fps:
+        swings = _with_counterpart(signals, body, swings[0])
+    return swings, way | (np.abs(lead) > 1.5 * SWING_LEAD)
+
+
+def _swing_stretches(lead: np.ndarray, fps: float) -> list[tuple[int, int, int]]:
+    """(start, stop, foot) of the stretches in which one foot leads clearly."""
+    side = np.where(lead > SWING_LEAD, 1, np.where(lead < -SWING_LEAD, -1, 0))
+    merged: list[tuple[int, int, int]] = []
+    for start, stop in runs(side):
+        if side[start] == 0:
+            continue
+        foot = 0 if side[start] > 0 else 1
+        if merged and merged[-1][2] == foot and start - merged[-1][1] < SAME_SWING * fps:
+            merged[-1] = (merged[-1][0], stop, foot)
+        else:
+            merged.append((start, stop, foot))
+    return merged
+
+
+def _swing(s: _Signals, body: Body, start: int, stop: int, limit: int, foot: int) -> tuple[Swing, float, float] | None:
+    """The swing of a stretch with its two strike times, or None where it is none or does not end before ``limit``."""
+    own, other, middle = s.speed[:, foot], s.speed[:, 1 - foot], s.middle[:, foot]
+    peak = start + int(np.argmax(middle[start:stop]))
+    top = middle[peak]
+    if top < SWING_TOP[0]:
+        return None
+
+    # the moments of lifting and landing, by the speed of the middle of the foot
+    late = start + int(np.flatnonzero(middle[start:stop] >= 0.5 * top)[-1])
+    landed = _first(middle < FALL[1] * top, late, limit)
+    lifted = np.flatnonzero(middle[:peak] < FALL[1] * top)
+    if landed is None:
+        return None
+    lift = int(lifted[-1]) if len(lifted) else 0
+    way = np.diff(s.ankles[lift : landed + 1, foot][:, [0, 2]], axis=0)
+    reach, length = np.linalg.norm(way.sum(axis=0)) / body.leg, np.linalg.norm(way, axis=1).sum() / body.leg
+    if (reach < SWING_REACH[0] and len(lifted)) or reach < STRAIGHT * length:
+        return None
+    clear = top >= SWING_TOP[1] and (reach >= SWING_REACH[1] or not len(lifted))
+
+    # the end of the braking by the line through it, and by the other foot's speed
+    fastest = own[start:stop].max()
+    braking = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1]) + 1
+    slow = _first(own < FALL[1] * fastest, braking, limit)
+    if slow is None:
+        end = _crossing(middle, landed, FALL[1] * top)
+    else:
+        high, low = _crossing(own, min(braking, len(own) - 1), FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
+        end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
+    rival = np.maximum(other, 0.1 * top)
+    even = _first(own < rival, late, limit)
+    even_at = end if even is None else _crossing(own - rival, even, 0.0)
+    end -= BRAKING_LAG * body.fps
+    steady = 1.0 - float(np.clip(np.mean(other[start:stop]) / max(np.mean(own[start:stop]), 1e-9), 0, 1))
+    return Swing(foot, float(lift), end, float(top), steady, bool(clear)), end, even_at
+
+
+def _first(condition: np.ndarray, start: int, stop: int) -> int | None:
+    found = np.flatnonzero(condition[start:stop])
+    return start + int(found[0]) if len(found) else None
+
+
+def _crossing(x: np.ndarray, i: int, level: float) -> float:
+    """Where x passes ``level`` between frames i - 1 and i."""
+    if i == 0 or x[i] == x[i - 1]:
+        return float(i)
+    return i - 1 + float(np.clip((level - x[i - 1]) / (x[i] - x[i - 1]), 0, 1))
+
+
+def _agreed(found: list[tuple[Swing, float, float]], fps: float) -> list[Swing]:
+    """One strike from its two signs: the end of the line through the braking, and being no faster than the other foot.
+
+    The first is where a foot that stands still stops, but jitters where feet slide and roll. The second jitters less and
+    comes earlier by a time that belongs to the gait: their median distance over the clip, or over the steps around
+    where it differs by more than jitter explains (a walk that becomes a run). The more the two jitter against each
+    other, the more say has the second.
+    """
+    if not found:
+        return []
+    end, even = np.array([f[1] for f in found]), np.array([f[2] for f in found])
+    distance, say = even - end, TRUST[0]
+    usual = np.full(len(distance), np.median(distance))
+    if len(distance) >= 5:
+        jitter = _jitter(distance)
+        say *= jitter**2 / (jitter**2 + (TRUST[1] * fps) ** 2)
+        near = np.array([np.median(distance[max(k - NEAR, 0) : k + NEAR + 1]) for k in range(len(distance))]) - usual
+        usual += near * near**2 / (near**2 + (3 * jitter) ** 2 + 1e-12)
+    for (swing, _, _), strike in zip(found, end + say * (distance - usual)):
+        swing.strike = float(strike)
+    return sorted((f[0] for f in found), key=lambda swing: swing.strike)
+
+
+def _jitter(x: np.ndarray) -> float:
+    """Standard deviation of white noise on a slow series, from second differences between neighbours or of every other
+    value (left and right may differ), and from the calmest third of them, so that changes of pace do not count."""
+    curves = [x[: -2 * n] - 2 * x[n:-n] + x[2 * n :] for n in (1, 2)]
+    return min(float(np.quantile(np.abs(curve), 0.3)) for curve in curves) / (0.385 * 6**0.5)
+
+
+def _alternating(swings: list[Swing], fps: float) -> list[Swing]:
+    """Without the weak swings, but for those between clear ones of the other foot: their strike is halfway."""
+    kept = []
+    for k, swing in enumerate(swings):
+        if not swing.clear:
+            if not 0 < k < len(swings) - 1:
+                continue
+            before, after = swings[k - 1], swings[k + 1]
+            if not (before.clear and after.clear and before.foot == after.foot != swing.foot):
+                continue
+            if after.strike - before.strike > 2 * LONGEST_STEP * fps:
+                continue
+            swing.strike = 0.5 * swing.strike + 0.25 * (before.strike + after.strike)
+        kept.append(swing)
+    return kept
+
+
+def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
+    """A single strike and the other foot's before or after it, for clips of hardly a cycle, which cut the other swing.
+
+    Along the swing, the foot is farthest ahead of the other one near its strike, and farthest behind near the other's.
+    """
+    frames, at = len(s.ankles), int(np.clip(round(swing.strike), 0, len(s.ankles) - 1))
+    way = (s.ankles[at, swing.foot] - s.ankles[int(swing.lift), swing.foot])[[0, 2]]
+    ahead = (s.ankles[:, swing.foot] - s.ankles[:, 1 - swing.foot])[:, [0, 2]] @ (way / max(np.linalg.norm(way), 1e-9))
+    near = slice(max(at - int(0.1 * body.fps) - 1, 0), at + int(0.1 * body.fps) + 2)
+    later = swing.strike - (near.start + int(np.argmax(ahead[near])))
+    found, slope = [swing], np.abs(np.diff(ahead))
+    for start, stop in ((max(at - int(LONGEST_STEP * body.fps), 0), at), (at, min(at + int(LONGEST_STEP * body.fps), frames))):
+        if stop - start < 3:
+            continue
+        least = start + int(np.argmin(ahead[start:stop]))
+        turned = slope[min(least, frames - 2)] < 0.6 * slope.max()  # at the clip's edge too: not just cut
+        if turned and ahead[at] - ahead[least] > 2 * SWING_REACH[1] * body.leg:
+            other = Swing(1 - swing.foot, least + later, least + later, swing.top, 0.5 * swing.steadiness, True)
+            found.append(other)
+    return sorted(found, key=lambda swing: swing.strike)
+
+
+# ---- stances ----------------------------------------------------------------------------------
+
+
+def find_stances(body: Body, tops: list[float]) -> np.ndarray:
+    """Contacts (T, 2) for training: either end of the foot slow, as the clip's own swings go, and near its floor.
+
+    ``tops``: greatest speeds of the swings. Absolute thresholds miss whole stances of recordings whose feet slide.
+    """
+    scale = float(np.median(tops)) if tops else 2 * SWING_TOP[1]
+    width, frames = 0.7 * SMOOTHING * body.fps, len(body.pelvis)
+    near = np.zeros((frames, 2), bool)
+    far = np.ones((frames, 2), bool)
+    for points in (body.ankles, body.toes):
+        points = smooth(points, width)
+        speed = speed_of(points, body) / scale
+        height = (points[..., 1] - np.percentile(points[..., 1], 5, axis=0)) / body.leg
+        near |= (speed < STANCE_SPEED[0]) & (height < STANCE_HEIGHT[0])
+        far &= (speed > STANCE_SPEED[1]) | (height > STANCE_HEIGHT[1])
+    contacts = np.stack([_latched(near[:, k], far[:, k]) for k in range(2)], axis=1)
+    for k in range(2):
+        for value in (False, True):
+            _flip_short(contacts[:, k], value, SHORTEST_STANCE * body.fps)
+    return contacts
+
+
+def _latched(on: np.ndarray, off: np.ndarray) -> np.ndarray:
+    """True from a frame that is on to the next that is off; before the first of either as that one leaves it."""
+    last = np.maximum.accumulate(np.where(on | off, np.arange(len(on)), -1))
+    first = int(np.argmax(on | off)) if (on | off).any() else 0
+    return on[np.where(last < 0, first, last)] if len(on) else on
+
+
+def _flip_short(contact: np.ndarray, value: bool, least: float) -> None:
+    """Runs of ``value`` inside that are shorter than ``least`` frames become the other value."""
+    for start, stop in runs(contact):
+        if contact[start] == value and stop - start < least and start > 0 and stop < len(contact):
+            contact[start:stop] = not value
