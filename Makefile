@@ -1,13 +1,14 @@
 # Each target prints what it runs. `make demo` and `make test` need Python 3.11 or newer and a C compiler.
 PYTHON ?= python3
 VENV ?= .venv
-BIN = $(VENV)/bin
 EXTRAS ?= test
+BIN = $(VENV)/bin
+CFLAGS_CORE = -std=c11 -O3 -ffp-contract=off -fPIC -fvisibility=hidden -pthread
+WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Werror
+SANITIZERS = address,undefined
+CORE = $(wildcard csrc/core/*.c)
 
-.PHONY: demo test bench lint sanitize dist clean
-
-$(BIN)/python:
-	$(PYTHON) -m venv $(VENV)
+.PHONY: demo test bench lint sanitize lib dist clean
 
 demo: $(BIN)/python
 	$(BIN)/python -m pip install -q ".[plot]"
@@ -17,5 +18,44 @@ test: $(BIN)/python
 	$(BIN)/python -m pip install -q -e ".[$(EXTRAS)]"
 	$(BIN)/python -m pytest
 
+bench: $(BIN)/python
+	$(BIN)/python -m pip install -q ".[test]"
+	for file in benchmarks/bench_*.py; do echo "$$file"; $(BIN)/python $$file || exit 1; done
+
+lint: $(BIN)/python
+	$(BIN)/python -m pip install -q ruff
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	for file in $(CORE); do $(CC) $(CFLAGS_CORE) $(WARNINGS) -fsyntax-only $$file || exit 1; done
+
+# The suite on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in an environment of its own.
+sanitize:
+	$(MAKE) VENV=$(VENV)-sanitize sanitize-here
+
+sanitize-here: $(BIN)/python
+	$(BIN)/python -m pip install -q "setuptools>=77" "numpy>=2.0" ".[test]"
+	PFNNC_SANITIZE=$(SANITIZERS) $(BIN)/python setup.py -q build --build-base build/sanitize --build-lib build/sanitize/lib
+	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
+	ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitize/lib $(BIN)/pytest -q -m "not slow" tests
+
+lib: build/lib/libpfnnc.a build/lib/libpfnnc.so
+
+build/lib/%.o: csrc/core/%.c $(wildcard csrc/core/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS_CORE) -c $< -o $@
+
+build/lib/libpfnnc.a: $(CORE:csrc/core/%.c=build/lib/%.o)
+	$(AR) rcs $@ $^
+
+build/lib/libpfnnc.so: $(CORE:csrc/core/%.c=build/lib/%.o)
+	$(CC) -shared -pthread $^ -lm -o $@
+
+dist: $(BIN)/python
+	$(BIN)/python -m pip install -q build
+	$(BIN)/python -m build
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
 clean:
-	rm -rf $(VENV) build dist demo pfnnc/*.so *.egg-info
+	rm -rf $(VENV) $(VENV)-sanitize build dist demo pfnnc/*.so *.egg-info

@@ -12,10 +12,12 @@ from .blendtree import *
 from .bvh import *
 from .control import *
 from .dataset import *
+from .describe import *
 from .features import *
 from .metrics import *
 from .motion_model import *
 from .network import *
+from .normalizer import *
 from .phase import *
 from .phase_files import *
 from .phase_label import *

@@ -7,7 +7,7 @@ A source has ``count``, ``length`` (input frames), ``dim`` (columns of a frame),
 import numpy as np
 
 from . import _check
-from . import dataset as _dataset
+from .dataset import WindowDataset
 
 CHUNK = 1 << 22  # items looked at at a time
 
@@ -66,7 +66,7 @@ class ArraySource:
 class DatasetSource:
     """A WindowDataset: frames are gathered by it, batch by batch."""
 
-    def __init__(self, data, name: str, dtype: np.dtype):
+    def __init__(self, data: WindowDataset, name: str, dtype: np.dtype):
         if len(data) < 1:
             raise ValueError(f"{name} must have at least one window, got an empty WindowDataset")
         self.data, self.dtype = data, dtype
@@ -82,22 +82,21 @@ class DatasetSource:
 
     def spread(self) -> np.ndarray:
         """Standard deviation of each column over all frames, in normalised units, (dim,)."""
-        frames, total = self.data.frames, sum(map(len, self.data.frames))
-        parts = [f[i : i + CHUNK // self.dim + 1] for f in frames for i in range(0, len(f), CHUNK // self.dim + 1)]
-        mean = sum(part.sum(0, dtype=np.float64) for part in parts) / total
-        square = sum(((part - mean) ** 2).sum(0) for part in parts)
+        total = sum(len(part) for part in self.data._chunks())
+        mean = sum(part.sum(0, dtype=np.float64) for part in self.data._chunks()) / total
+        square = sum(((part - mean) ** 2).sum(0) for part in self.data._chunks())
         scale = 1.0 if self.data.normalizer is None else self.data.normalizer.scale_
         return np.sqrt(square / total) / scale
 
     def cycle_stride(self, ground_speed) -> float:
         """Metres a cycle over all frames that have a phase, or 0 where none has."""
         path = cycles = 0.0
-        for frames, phase in zip(self.data.frames, self.data.phases, strict=True):
-            phase = np.asarray(phase, np.float64)
+        for clip, begin, end in self.data._parts:
+            phase = self.data.phases[clip][begin:end]
             step = (phase[1:] - phase[:-1]) % 1.0
             known = np.isfinite(step)
             cycles += float(step[known].sum())
-            path += float(ground_speed(np.asarray(frames[1:, :3], np.float64))[known].sum())
+            path += float(ground_speed(np.asarray(self.data.frames[clip][begin + 1 : end, :3], np.float64))[known].sum())
         return path / cycles if cycles > 0 else 0.0
 
     def phases(self, indices: np.ndarray, steps: int) -> np.ndarray:
@@ -115,15 +114,15 @@ class DatasetSource:
         return np.ascontiguousarray(rates, np.float64)
 
     def places(self, indices: np.ndarray):
-        """The tracks of all clips, and each window's clip and last input frame."""
+        """The tracks of all clips, and of each window its clip, last input frame and whether it is a mirror image."""
         clips = np.ascontiguousarray(self.data.clip_index[indices], np.int64)
         frames = np.ascontiguousarray(self.data.starts[indices] + self.length - 1, np.int64)
-        return self.tracks, clips, frames
+        return self.tracks, clips, frames, self.data.mirrored[indices].view(np.uint8)
 
 
 def source(data, name: str, dtype: np.dtype):
     """The source for what a user gave, or a TypeError."""
-    if isinstance(data, getattr(_dataset, "WindowDataset", ())):
+    if isinstance(data, WindowDataset):
         return DatasetSource(data, name, dtype)
     if isinstance(data, (tuple, list)) and len(data) == 3:
         return ArraySource(data, name, dtype)

@@ -54,21 +54,26 @@ class Style:
 
     def varied(self, rng: "np.random.Generator", variation: float) -> "Style":
         """Another person's way of the same gait; the times of the steps stay."""
-        free = ("lift", "width", "bob", "sway", "pelvis_yaw", "pelvis_roll", "lean", "twist", "arm_swing", "elbow", "elbow_swing")
-        factors = np.exp(0.2 * variation * rng.uniform(-1, 1, len(free)))
-        return replace(self, **{name: getattr(self, name) * factor for name, factor in zip(free, factors, strict=True)})
+        factors = np.exp(0.2 * variation * rng.uniform(-1, 1, len(VARIED)))
+        return replace(
+            self, **{name: getattr(self, name) * factor for name, factor in zip(VARIED, factors, strict=True)}
+        )
 
 
 WALK = Style(
-    cadence=(0.56, 0.29), duty=(0.66, -0.03), lead=0.39, toe_down=0.14, heel_off=0.60, heel_strike=0.30, push_off=1.02, lift=0.03,
-    width=0.15, toe_out=0.09, bob=0.018, sway=0.018, pelvis_yaw=0.08, pelvis_roll=0.05, lean=0.03, twist=0.10,
-    arm_swing=0.40, elbow=0.30, elbow_swing=0.14,
+    cadence=(0.56, 0.29), duty=(0.66, -0.03), lead=0.39, toe_down=0.14, heel_off=0.60, heel_strike=0.30,
+    push_off=1.02, lift=0.03, width=0.15, toe_out=0.09, bob=0.018, sway=0.018, pelvis_yaw=0.08, pelvis_roll=0.05,
+    lean=0.03, twist=0.10, arm_swing=0.40, elbow=0.30, elbow_swing=0.14,
 )  # fmt: skip
 RUN = Style(
-    cadence=(1.08, 0.12), duty=(0.44, -0.03), lead=0.36, toe_down=0.14, heel_off=0.48, heel_strike=0.10, push_off=1.05, lift=0.20,
-    width=0.10, toe_out=0.05, bob=-0.034, sway=0.008, pelvis_yaw=0.13, pelvis_roll=0.06, lean=0.16, twist=0.22,
-    arm_swing=0.75, elbow=1.45, elbow_swing=0.25,
+    cadence=(1.08, 0.12), duty=(0.44, -0.03), lead=0.36, toe_down=0.14, heel_off=0.48, heel_strike=0.10,
+    push_off=1.05, lift=0.20, width=0.10, toe_out=0.05, bob=-0.034, sway=0.008, pelvis_yaw=0.13, pelvis_roll=0.06,
+    lean=0.16, twist=0.22, arm_swing=0.75, elbow=1.45, elbow_swing=0.25,
 )  # fmt: skip
+
+
+VARIED = ("lift", "width", "bob", "sway", "pelvis_yaw", "pelvis_roll", "lean", "twist")
+VARIED += ("arm_swing", "elbow", "elbow_swing")
 
 
 def smoothstep(x):
@@ -91,7 +96,7 @@ def leftward(yaw):
 
 @dataclass(frozen=True)
 class Timeline:
-    """The course of a clip on the fine grid, with a margin before and after it. ``halts``: phases at which it stands."""
+    """The course of a clip on the fine grid, with a margin before and after it. ``halts``: phases where it stands."""
 
     times: np.ndarray
     speed: np.ndarray
@@ -204,9 +209,7 @@ def walking_foot(line: Timeline, side: int, walk: Style, run: Style) -> Foot:
 
     # the foot on the ground: toes come down about the ankle, the heel goes up about the toes
     s = np.clip((u - heel_off) / (duty - heel_off), 0.0, 1.0)
-    pitch = np.where(
-        early, -heel_strike[k] * (1 - smoothstep(u / toe_down)), push_off[k] * s * s * (1.2 - 0.2 * s)
-    )
+    pitch = np.where(early, -heel_strike[k] * (1 - smoothstep(u / toe_down)), push_off[k] * s * s * (1.2 - 0.2 * s))
     up = np.where(early, 0.0, pitch)
     ankle = hold[k] + _heel_rise(up, yaw[k])
 
@@ -287,7 +290,7 @@ def lower_envelope(values, radius: int):
 
 
 def hip_limit(ankle, hip, root):
-    """The greatest root height at which a leg still reaches its ankle; ``hip`` is the hip joint relative to the root."""
+    """The greatest root height at which a leg still reaches its ankle; ``hip``: the hip joint relative to the root."""
     flat = ankle - root - hip
     room = REACH**2 - flat[:, 0] ** 2 - flat[:, 2] ** 2
     return ankle[:, 1] - hip[:, 1] + np.sqrt(np.maximum(room, 0.0)), room

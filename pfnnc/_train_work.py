@@ -174,25 +174,24 @@ class Work:
     def _run(self, step, given, indices, steps, seeds, backward) -> tuple[float, ...]:
         o = self._options
         x, y, phase = given.batch(indices)
-        phases = rates = tracks = clips = frames = None
+        phases = rates = None
+        places = (None,) * 4
         if steps > 1 and self._source == GIVEN:
             phases = given.phases(indices, steps)
         if self._weight("phase") > 0:
             rates = given.rates(indices, steps)
         if self.layout.times:
-            tracks, clips, frames = given.places(indices)
+            places = given.places(indices)
         return step.gradient(
-            *(x, y, phase, phases, rates, tracks, clips, frames, seeds),
+            *(x, y, phase, phases, rates, *places, seeds),
             *(o["noise"], o["window_noise"], self._weights(), steps, backward),
         )
 
 
 def _scaling(normalizer, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """mean_ and scale_ of a fitted normaliser, (dim,) each."""
-    mean, scale = getattr(normalizer, "mean_", None), getattr(normalizer, "scale_", None)
-    if mean is None or scale is None:
+    if not normalizer.fitted:
         raise ValueError("normalizer must be fitted before it is used, got one that is not")
-    for name, value in (("mean_", mean), ("scale_", scale)):
-        if np.shape(value) != (dim,):
-            raise ValueError(f"normalizer.{name} must have shape ({dim},) as a frame has, got {np.shape(value)}")
-    return np.array(mean, np.float64), np.array(scale, np.float64)
+    if len(normalizer.mean_) != dim:
+        raise ValueError(f"normalizer must have {dim} columns as a frame has, got {len(normalizer.mean_)}")
+    return np.array(normalizer.mean_, np.float64), np.array(normalizer.scale_, np.float64)

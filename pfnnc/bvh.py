@@ -6,7 +6,6 @@ readers could understand differently is a `BVHError` at the token at fault.
 """
 
 import gzip
-import math
 import os
 import warnings
 import zlib
@@ -36,7 +35,10 @@ class BVHError(ValueError):
     """A file that is no BVH, or one that could be understood in two ways.
 
     ``path``: as it was given. ``line`` and ``column`` of the token at fault count from 1, the column in bytes; at the
-    end of the file they are those of the last text. As a string: ``walk.bvh:12:7: expected a number after OFFSET, got 'x'``.
+    end of the file they are those of the last text. ``message``: what was expected and what came.
+
+    >>> str(BVHError("walk.bvh", 12, 7, "expected a number after OFFSET, got 'x'"))
+    "walk.bvh:12:7: expected a number after OFFSET, got 'x'"
     """
 
     def __init__(self, path: str, line: int, column: int, message: str) -> None:
@@ -129,7 +131,7 @@ def _unpacked(text: bytes, label: str) -> bytes:
                     raise BVHError(label, 1, 1, "the gzip data end early")
                 size += len(part)
                 if size > LARGE_TEXT and size > LIKELY_RATIO * len(text):
-                    raise BVHError(label, 1, 1, f"the gzip data unpack to more than {size >> 20} MiB: that is no motion")
+                    raise BVHError(label, 1, 1, f"the gzip data unpack to over {size >> 20} MiB: that is no motion")
                 parts.append(part)
             rest = stream.unused_data
     except zlib.error as error:
@@ -156,6 +158,10 @@ def _parse(label: str, text: bytes, encoding: str | None, allow_zero_time: bool 
         notes.append(f"line {end_channels} gives channels to an End Site, none: ignored")
     names, note = _decoded(raw_names, encoding)
     notes += note
+    for name, unique in zip(names, _unique(names), strict=True):
+        if name != unique:
+            notes.append(f"more than one joint is called {name!r}: a clip calls the next one {unique!r}")
+            break
     if roots:
         notes.append(f"line {roots} begins another ROOT: the file has {int((parents < 0).sum())}")
     end_sites = list(zip(end_parents.tolist(), end_offsets, strict=True))
@@ -257,7 +263,7 @@ _CODES = {channel.lower(): code for code, channel in enumerate(CHANNELS)}
 def _columns(data) -> tuple[np.ndarray, list[str]]:
     """Where each joint's X Y Z position and X Y Z rotation stand, (J, 6) with -1 for none, and the orders of rotation.
 
-    ``data``: anything with ``channels``. An order names the axes of the rotation channels as listed: ``"ZXY"``, ``"Z"``, ``""``.
+    ``data``: anything with ``channels``. An order is the axes of the rotation channels as listed: ZXY, Z or nothing.
     """
     columns = np.full((len(data.channels), 6), -1, np.int64)
     orders, column = [], 0
@@ -312,8 +318,8 @@ def load_bvh(
     carries the rest of the body, as in files with a joint for the scene above the pelvis, it is that child, with a
     warning; ``root`` settles it without one.
 
-    >>> text = b"HIERARCHY ROOT hip { OFFSET 0 90 0 CHANNELS 1 Yrotation } MOTION Frames: 2 Frame Time: 0.033333\\n0\\n90"
-    >>> clip = load_bvh(text, scale=0.01)
+    >>> hierarchy = b"HIERARCHY ROOT hip { OFFSET 0 90 0 CHANNELS 1 Yrotation }"
+    >>> clip = load_bvh(hierarchy + b"MOTION Frames: 2 Frame Time: 0.033333\\n0\\n90", scale=0.01)
     >>> clip.fps, clip.root_positions[0].tolist(), clip.rotations[1, 0].round(4).tolist()
     (30.0, [0.0, 0.9, 0.0], [0.7071, 0.0, 0.7071, 0.0])
     """
@@ -322,7 +328,9 @@ def load_bvh(
     return clip
 
 
-def _load(path, scale=1.0, up="y", fps=None, root=None, positions="replace", encoding=None) -> tuple[str, Clip, list[str]]:
+def _load(
+    path, scale=1.0, up="y", fps=None, root=None, positions="replace", encoding=None
+) -> tuple[str, Clip, list[str]]:
     """`load_bvh` with its warnings in hand, since threads cannot catch each their own."""
     scale = _check.number(scale, "scale", above=0)
     _check.option(up, "up", ("y", "z"))
@@ -336,55 +344,62 @@ def _load(path, scale=1.0, up="y", fps=None, root=None, positions="replace", enc
     data, notes = _parse(label, text, encoding, allow_zero_time=fps is not None)
     if positions == "replace":
         notes += _lost_offsets(data)
-    places, rotations = _local_motion(data, positions == "add")
+    places, rotations = _local_places(data, positions == "add"), _local_rotations(data)
     joint, note = _choose_root(data, places, rotations, root)
     if root is not None:  # which settles what several roots leave open
         notes = [text for text in notes if "another ROOT" not in text]
-    clip, renamed = _clip_below(joint, data, places, rotations, scale, up, fps or _rate(data.frame_time), name)
-    return label, clip, notes + note + renamed
+    clip = _clip_below(joint, data, places, rotations, scale, up, fps or _rate(data.frame_time), name)
+    return label, clip, notes + note
 
 
 def _rate(frame_time: float) -> float:
     """Frames a second, a whole number where the time is within 0.01 % of its inverse."""
     rate = 1 / frame_time
     whole = round(rate)
-    if 0 < whole <= 1000 and abs(frame_time * whole - 1) <= 1e-4 * (1 + 1e-9):
+    if whole and abs(frame_time * whole - 1) <= 1e-4 * (1 + 1e-9):
         return float(whole)
     return rate
 
 
-def _local_motion(data: BVHData, add: bool) -> tuple[np.ndarray, np.ndarray]:
-    """Local places (T, J, 3) in the file's units and rotations (T, J, 4); places are a view where no channel moves one."""
+def _local_places(data: BVHData, add: bool) -> dict[int, np.ndarray]:
+    """Local places (T, 3), in the file's units, of the joints that have position channels; the others are at OFFSET."""
+    columns, _ = _columns(data)
+    places = {}
+    for j in np.flatnonzero((columns[:, :3] >= 0).any(axis=1)).tolist():
+        place = np.repeat(data.offsets[j][None], len(data.frames), axis=0)
+        for axis in np.flatnonzero(columns[j, :3] >= 0):
+            values = data.frames[:, columns[j, axis]]
+            place[:, axis] = values + data.offsets[j, axis] if add else values
+        places[j] = place
+    return places
+
+
+def _local_rotations(data: BVHData) -> np.ndarray:
+    """(T, J, 4) from the rotation channels, in their order."""
     columns, orders = _columns(data)
     frames, joints = len(data.frames), len(data.names)
-    places = np.broadcast_to(data.offsets, (frames, joints, 3))
-    moved = columns[:, :3] >= 0
-    if moved.any():
-        places = places.copy()
-        for axis in range(3):
-            which = np.flatnonzero(moved[:, axis])
-            values = data.frames[:, columns[which, axis]]
-            places[:, which, axis] = values + data.offsets[which, axis] if add else values
-
-    rotations = np.zeros((frames, joints, 4))
-    rotations[..., 0] = 1
-    for order, which in _by_order(orders).items():
+    groups = _by_order(orders)
+    rotations = np.empty((frames, joints, 4))
+    for order, which in groups.items():
+        wanted = columns[which][:, ["XYZ".index(axis) + 3 for axis in _full_order(order)]]
         if not order:
+            rotations[:, which] = [1, 0, 0, 0]
             continue
-        angles = np.zeros((frames, len(which), 3))
-        for i, axis in enumerate(order):
-            angles[:, :, i] = data.frames[:, columns[which, 3 + "XYZ".index(axis)]]
-        np.fmod(angles, 360, out=angles, where=np.abs(angles) > 360)  # exact, before pi makes it inexact
-        rotations[:, which] = quat_from_euler(np.radians(angles), _full_order(order))
-    return places, rotations
+        angles = data.frames[:, wanted]
+        angles[:, wanted < 0] = 0
+        if max(angles.max(initial=0), -angles.min(initial=0)) > 360:
+            np.fmod(angles, 360, out=angles)  # exact, before pi makes it inexact
+        rotations[:, which] = quat_from_euler(np.radians(angles, out=angles), _full_order(order))
+    return rotations
 
 
 def _choose_root(data: BVHData, places, rotations, root: str | None) -> tuple[int, list[str]]:
     """The joint that is to be the clip's root, and what to say about it."""
     if root is not None:
-        if root not in data.names:
-            raise ValueError(f"root={root!r} is no joint of the file, which has {' '.join(data.names)}")
-        return list(data.names).index(root), []
+        names = _unique(data.names)
+        if root not in names:
+            raise ValueError(f"root={root!r} is no joint of the file, which has {' '.join(names)}")
+        return names.index(root), []
     pelvis = _moving_pelvis(data, places, rotations)
     if pelvis == 0:
         several = int((data.parents < 0).sum()) > 1
@@ -404,17 +419,20 @@ def _moving_pelvis(data: BVHData, places, rotations) -> int:
     for j, parent in enumerate(data.parents.tolist()):
         if parent >= 0:
             children[parent].append(j)
+
+    def moves(track: np.ndarray) -> bool:
+        return bool((track != track[:1]).any())
+
     joint = 0
-    while len(places) and not np.ptp(places[:, joint], axis=0).any() and not np.ptp(rotations[:, joint], axis=0).any():
+    while not (joint in places and moves(places[joint])) and not moves(rotations[:, joint]):
         if len(children[joint]) != 1:
             return 0
         joint = children[joint][0]
-    moves = len(places) and np.ptp(places[:, joint], axis=0).any()
-    return joint if moves and len(children[joint]) >= 2 else 0
+    return joint if joint in places and moves(places[joint]) and len(children[joint]) >= 2 else 0
 
 
-def _clip_below(root: int, data: BVHData, places, rotations, scale, up, fps, name) -> tuple[Clip, list[str]]:
-    """The clip of ``root`` and the joints below it, and a warning where a joint had to be renamed."""
+def _clip_below(root: int, data: BVHData, places, rotations, scale, up, fps, name) -> Clip:
+    """The clip of ``root`` and the joints below it."""
     kept, new = [], np.full(len(data.names), -1)
     for j, parent in enumerate(data.parents.tolist()):
         if j == root or (parent >= 0 and new[parent] >= 0):
@@ -426,37 +444,46 @@ def _clip_below(root: int, data: BVHData, places, rotations, scale, up, fps, nam
     chain = [root]
     while data.parents[chain[-1]] >= 0:
         chain.append(int(data.parents[chain[-1]]))
-    root_places, root_rotations, offset = 0.0, np.array([1.0, 0.0, 0.0, 0.0]), np.zeros(3)
+    top = chain.pop()
+    root_places = places.get(top, np.repeat(data.offsets[top][None], len(data.frames), axis=0))
+    root_rotations, offset = rotations[:, top], data.offsets[top]
     for j in reversed(chain):
-        root_places = root_places + quat_rotate(root_rotations, places[:, j])
+        root_places = root_places + quat_rotate(root_rotations, places.get(j, data.offsets[j]))
         root_rotations = quat_mul(root_rotations, rotations[:, j])
         offset = offset + data.offsets[j]
-    if len(chain) == 1:
-        root_places, root_rotations = places[:, root], rotations[:, root]
 
+    whole = len(kept) == len(data.names)
     offsets = data.offsets[kept]
     offsets[0] = offset
     channels = [data.channels[j] for j in kept]
-    if len(chain) > 1:
+    if chain:
         channels[0] = _root_channels(channels[0])
-    clip_rotations = rotations[:, kept]
-    clip_rotations[:, 0] = root_rotations
-    local = places[:, kept]
-    local[:, 0] = root_places
-    moving = bool(np.any(local[:, 1:] != data.offsets[kept[1:]]))
+        rotations[:, root] = root_rotations
+    rotations = rotations if whole else rotations[:, kept]
+    local = None
+    if any(j in places and np.any(places[j] != data.offsets[j]) for j in kept[1:]):
+        local = np.repeat(offsets[None], len(data.frames), axis=0)
+        for new_j, j in enumerate(kept):
+            if j in places:
+                local[:, new_j] = places[j]
     ends = [(int(new[j]), place) for j, place in data.end_sites if new[j] >= 0]
 
     if up == "z":
-        clip_rotations = np.concatenate([clip_rotations[..., :1], _upright(clip_rotations[..., 1:])], axis=-1)
-        offsets, local = _upright(offsets), _upright(local)
+        rotations = np.concatenate([rotations[..., :1], _upright(rotations[..., 1:])], axis=-1)
+        offsets, root_places = _upright(offsets), _upright(root_places)
+        local = None if local is None else _upright(local)
         ends = [(j, _upright(place)) for j, place in ends]
         channels = [_upright_channels(row) for row in channels]
-    names, renamed = _unique([data.names[j] for j in kept])
+    names = _unique(data.names)
     skeleton = Skeleton(
-        names, parents, offsets * scale, channels=channels, end_sites=[(j, place * scale) for j, place in ends]
+        [names[j] for j in kept],
+        parents,
+        offsets * scale,
+        channels=channels,
+        end_sites=[(j, place * scale) for j, place in ends],
     )
-    local = local * scale
-    return Clip(skeleton, local[:, 0], clip_rotations, fps, name, translations=local if moving else None), renamed
+    translations = None if local is None else local * scale
+    return Clip(skeleton, root_places * scale, rotations, fps, name, translations=translations)
 
 
 def _upright(vectors: np.ndarray) -> np.ndarray:
@@ -478,19 +505,19 @@ def _root_channels(row: Sequence[str]) -> tuple[str, ...]:
     return tuple(row) if len(row) == 6 else ROOT_CHANNELS[:3] + tuple(c for c in row if c.endswith("rotation"))
 
 
-def _unique(names: list[str]) -> tuple[list[str], list[str]]:
-    """Names that are all different, as a skeleton asks for, and a warning where one was changed."""
-    taken, result, notes = set(names), [], []
-    seen: set[str] = set()
+def _unique(names: Sequence[str]) -> list[str]:
+    """The names, made all different: a clip's joints are told apart by name."""
+    taken, seen, result = set(names), set(), []
+    last: dict[str, int] = {}
     for name in names:
-        new, n = name, 2
+        new, n = name, last.get(name, 1)
         while new in seen or (new != name and new in taken):
-            new, n = f"{name}_{n}", n + 1
-        if new != name and not notes:
-            notes.append(f"more than one joint is called {name!r}: called the next one {new!r}")
+            n += 1
+            new = f"{name}_{n}"
+        last[name] = n
         seen.add(new)
         result.append(new)
-    return result, notes
+    return result
 
 
 # ---- clips to files -----------------------------------------------------------------------------
@@ -555,7 +582,9 @@ def _fill_rotations(frames: np.ndarray, clip: Clip, columns: np.ndarray, orders:
         if len(order) == 3:
             continue
         angles[..., len(order) :] = 0
-        off = 1 - np.abs(np.einsum("tjk,tjk->tj", quat_from_euler(angles, _full_order(order)), q)) > 1e-15
+        held = quat_from_euler(angles, _full_order(order))
+        apart = np.minimum(np.abs(q - held).max(axis=-1), np.abs(q + held).max(axis=-1))
+        off = apart > 2e-10  # half of 1e-9 radians, of which a component shows 0.58 at least
         if off.any():
             t, j = np.argwhere(off)[0]
             raise ValueError(
@@ -565,15 +594,13 @@ def _fill_rotations(frames: np.ndarray, clip: Clip, columns: np.ndarray, orders:
 
 
 def _two_angles(q: np.ndarray, order: str) -> np.ndarray:
-    """Angles (a, b, 0) of rotations that are a turn by a about the first axis of ``order`` times one by b about the second."""
+    """Angles (a, b, 0) of rotations that are a turn a about the first axis of ``order`` times b about the second."""
     first, second = (1 + "XYZ".index(axis) for axis in order)
     third = 6 - first - second
     sign = 1.0 if order in ("XY", "YZ", "ZX") else -1.0
     # with half angles: w = ca cb, first = sa cb, second = ca sb, third = sign sa sb; the larger pair gives a
     wide = np.hypot(q[..., 0], q[..., first]) >= np.hypot(q[..., second], q[..., third])
-    a = np.where(
-        wide, np.arctan2(q[..., first], q[..., 0]), np.arctan2(sign * q[..., third], q[..., second])
-    )
+    a = np.where(wide, np.arctan2(q[..., first], q[..., 0]), np.arctan2(sign * q[..., third], q[..., second]))
     cosine = q[..., 0] * np.cos(a) + q[..., first] * np.sin(a)
     sine = q[..., second] * np.cos(a) + sign * q[..., third] * np.sin(a)
     return np.stack([2 * a, 2 * np.arctan2(sine, cosine), np.zeros_like(a)], axis=-1)

@@ -6,7 +6,10 @@ from dataclasses import asdict
 import numpy as np
 
 from . import _store
+from .features import FeatureSpec
 from .network import SimplifiedPFNN
+from .normalizer import Normalizer
+from .skeleton import Skeleton
 
 __all__: list[str] = []
 
@@ -86,8 +89,6 @@ def _skeleton_to(skeleton) -> dict | None:
 
 
 def _skeleton_from(given: dict | None):
-    from .skeleton import Skeleton
-
     if given is None:
         return None
     ends = [(parent, np.array(offset)) for parent, offset in given["end_sites"]]
@@ -95,16 +96,13 @@ def _skeleton_from(given: dict | None):
 
 
 def _spec_from(given: dict | None):
-    from .features import FeatureSpec
-
     return None if given is None else FeatureSpec.from_dict(given)
 
 
 def _normalizer_from(arrays: dict):
     if "mean" not in arrays:
         return None
-    from .dataset import Normalizer
-
-    normalizer = Normalizer()
+    normalizer = Normalizer("all")
     normalizer.mean_, normalizer.scale_ = arrays["mean"], arrays["scale"]
+    normalizer.floored_ = np.zeros(0, np.int64)
     return normalizer

@@ -1,3 +1,558 @@
-"""dataset."""
+"""Windows of feature rows for training: cut, normalised, split, gathered in C from the frames."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+import copy
+import operator
+import warnings
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from . import _check, _core, _split
+from .features import FeatureSpec
+from .normalizer import Normalizer, chunks
+from .rotation import quat_yaw
+from .skeleton import Clip
+from .trajectory import path_track
+
+__all__ = ["Normalizer", "WindowDataset", "make_windows"]
+
+MOST_FRAMES = 1_000_000  # of a window
+
+
+def make_windows(
+    features, phase, input_len: int = 12, output_len: int = 6, stride: int = 4
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Windows of one clip: X ``(N, input_len, F)``, Y ``(N, output_len, F)``, P ``(N,)``, in the type of the features.
+
+    Windows begin at frames s = 0, stride, … while all their frames are in the clip; X is ``features[s:s+input_len]``,
+    Y the frames after it, P the phase of the last frame of X. Windows whose P is NaN (no phase) are left out.
+    ``phase`` (T,) is in [0, 1] or NaN. A clip that is too short gives empty arrays of the right shape.
+
+    >>> X, Y, P = make_windows(np.zeros((40, 103)), np.linspace(0, 0.9, 40), 12, 1)
+    >>> X.shape, Y.shape, P.shape
+    ((7, 12, 103), (7, 1, 103), (7,))
+    """
+    features = _check.array(features, "features", ("T", "F"))
+    phase = _check.phases(phase, "phase", (len(features),), nan=True)
+    input_len, output_len, stride = window_sizes(input_len, output_len, stride)
+    starts = window_starts(phase, input_len, output_len, stride)
+    source = _core.ClipArrays((np.ascontiguousarray(features),))
+    clip = np.zeros(len(starts), np.int64)
+    X = np.empty((len(starts), input_len, features.shape[1]), features.dtype)
+    Y = np.empty((len(starts), output_len, features.shape[1]), features.dtype)
+    source.gather(X, Y, clip, starts)
+    return X, Y, below_one(phase[starts + input_len - 1], features.dtype)
+
+
+class WindowDataset:
+    """Windows over the frames of many clips, as a training loop wants them. Windows are gathered when asked for.
+
+    Parameters
+    ----------
+    clips
+        `Clip` objects, or arrays ``(T, F)`` already encoded with ``spec``, memory maps included. Arrays of the
+        wanted ``dtype`` that are contiguous are used where they lie, not copied: leave them as they are.
+    spec
+        The `FeatureSpec`.
+    phases
+        For each clip ``(T,)`` in [0, 1] or NaN, or the `Labels` of `label_phase`, whose contacts are then used for a
+        spec with contacts. None: `label_phase` labels the clips.
+    input_len, output_len, stride
+        As for `make_windows`. No window crosses from one clip to the next, and windows whose last input frame has
+        no phase are left out; with ``spec.phase_step`` also those with an output frame that has none.
+    normalizer
+        X and Y come normalised by it. One without statistics gets them where they are first needed: from all frames,
+        or, if that is `split`, from the training part. It is not changed; ``.normalizer`` is a fitted one.
+    dtype
+        float32 or float64, of X, Y, P.
+    fps
+        Frames a second of the clips, which have to agree; for arrays it is needed for what counts in seconds
+        (`control`, `phase_step`).
+    groups
+        For each clip a label; clips of one label show the same motion and stay on one side of a `split`. None: copies,
+        mirror images and overlapping pieces are found by their frames.
+    mirror
+        True: beside each window its mirror image, made when it is gathered (windows N/2 to N-1). Left and right are
+        told by the joints' names; or give pairs of names as to `Clip.mirror`. The phase is that of a whole gait
+        cycle: a mirrored window's is half a cycle on.
+
+    A clip that is shorter than a window is left out with a ``UserWarning`` that names it.
+
+    >>> spec = FeatureSpec(1)
+    >>> rows = np.zeros((40, spec.dim))
+    >>> dataset = WindowDataset([rows, rows], spec, [np.full(40, 0.25)] * 2, output_len=1)
+    >>> len(dataset), dataset.batch([0, 13])[0].shape
+    (14, (2, 12, 11))
+    """
+
+    def __init__(
+        self,
+        clips,
+        spec: FeatureSpec,
+        phases=None,
+        *,
+        input_len: int = 12,
+        output_len: int = 6,
+        stride: int = 4,
+        normalizer: Normalizer | None = None,
+        dtype=np.float32,
+        fps: float | None = None,
+        groups: Sequence | None = None,
+        mirror: bool | dict[str, str] = False,
+    ):
+        if not isinstance(spec, FeatureSpec):
+            raise TypeError(f"spec must be a FeatureSpec, got {type(spec).__name__}")
+        if normalizer is not None and not isinstance(normalizer, Normalizer):
+            raise TypeError(f"normalizer must be a Normalizer or None, got {type(normalizer).__name__}")
+        self.spec, self.dtype = spec, float_type(dtype)
+        self.input_len, self.output_len, self.stride = window_sizes(input_len, output_len, stride)
+        clips = list_of(clips, "clips")
+        self.skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
+        self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
+        self.fps = common_fps(clips, fps)
+        self.phases, contacts = labels_of(phases, clips)
+        self.frames = tuple(rows_of(clip, i, spec, contacts[i], self.dtype) for i, clip in enumerate(clips))
+        for i, (phase, rows) in enumerate(zip(self.phases, self.frames, strict=True)):
+            _check.check_shape(phase, f"phases[{i}]", (len(rows),))
+        self.tracks = tracks_of(clips, self.frames, spec, self.fps)
+        self._groups = None if groups is None else groups_of(groups, len(clips))
+        self._mirror = None
+        if mirror is not False:
+            self._mirror = spec.mirror(self.skeleton, None if mirror is True else mirror)
+        self._build(normalizer)
+
+    def _build(self, normalizer: Normalizer | None) -> None:
+        """Windows of all clips, from frames, phases and tracks."""
+        self._connect()
+        self._parts = [(i, 0, len(rows)) for i, rows in enumerate(self.frames)]
+        self._lengths = np.array([len(rows) for rows in self.frames])
+        self._warn_short()
+        starts = [
+            window_starts(phase, self.input_len, self.output_len, self.stride, whole=self.spec.phase_step)
+            for phase in self.phases
+        ]
+        self.starts = np.concatenate(starts)
+        self.clip_index = np.repeat(np.arange(len(starts)), [len(own) for own in starts])
+        last = [phase[own + self.input_len - 1] for phase, own in zip(self.phases, starts, strict=True)]
+        exact = np.concatenate(last)
+        self.mirrored = np.zeros(len(exact), bool)
+        if self._mirror is not None:
+            self.starts, self.clip_index = np.tile(self.starts, 2), np.tile(self.clip_index, 2)
+            self.mirrored = np.repeat([False, True], len(exact))
+            exact = np.concatenate([exact, (exact + 0.5) % 1.0])
+        self._phase = below_one(exact, self.dtype)
+        self._given, self._own = normalizer, None
+        if normalizer is not None and normalizer.fitted and len(normalizer.mean_) != self.spec.dim:
+            raise ValueError(f"normalizer has {len(normalizer.mean_)} columns, the spec {self.spec.dim}")
+
+    def _connect(self) -> None:
+        """The core's tables of the arrays."""
+        self._source = _core.ClipArrays(self.frames)
+        self._phase_source = _core.ClipArrays(tuple(phase[:, None] for phase in self.phases))
+        self._track_source = None if self.tracks is None else _core.ClipArrays(self.tracks)
+
+    def __getstate__(self) -> dict:
+        return {name: value for name, value in self.__dict__.items() if not name.endswith("_source")}
+
+    def __setstate__(self, state: dict) -> None:
+        self.__dict__.update(state)
+        self._connect()
+
+    # ---- windows
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __repr__(self) -> str:
+        frames = sum(len(rows) for rows in self.frames)
+        return f"<WindowDataset: {len(self)} windows over {frames} frames of {len(self.frames)} clips>"
+
+    def __getitem__(self, i: int) -> tuple[np.ndarray, np.ndarray, np.floating]:
+        """Window i: X ``(input_len, F)``, Y ``(output_len, F)``, P."""
+        if isinstance(i, (bool, np.bool_)):
+            raise TypeError(f"the index of a window must be an integer, got {i!r}")
+        try:
+            i = operator.index(i)
+        except TypeError:
+            raise TypeError(f"the index of a window must be an integer, got {type(i).__name__}") from None
+        X, Y, P = self.batch([i])
+        return X[0], Y[0], P[0]
+
+    def batch(self, indices, *, out=None) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Windows by index: X ``(B, input_len, F)``, Y ``(B, output_len, F)``, P ``(B,)``.
+
+        ``out``: three contiguous arrays of the data set's type to fill and return. Negative indices count from the
+        end. Out of range: ``IndexError``.
+        """
+        indices = self._indices(indices)
+        size, dim = len(indices), self.spec.dim
+        if out is None:
+            X = np.empty((size, self.input_len, dim), self.dtype)
+            Y = np.empty((size, self.output_len, dim), self.dtype)
+            P = np.empty(size, self.dtype)
+        else:
+            X, Y, P = self._outputs(out, size)
+        self._source.gather(X, Y, self.clip_index[indices], self.starts[indices], *self._how(indices))
+        np.take(self._phase, indices, out=P, mode="clip")
+        return X, Y, P
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """All windows at once: X, Y, P. They take ``input_len + output_len`` times the memory of a frame each."""
+        return self.batch(np.arange(len(self)))
+
+    @property
+    def normalizer(self) -> Normalizer | None:
+        """The fitted normalizer of X and Y, or None."""
+        if self._given is None or self._given.fitted:
+            return self._given
+        if self._own is None:
+            self._own = self._fit(self._given)
+        return self._own
+
+    def _how(self, indices: np.ndarray, *, normalized: bool = True) -> tuple:
+        """Mean, 1/scale, and the mirror's columns, signs and windows, as ``gather`` takes them."""
+        normalizer = self.normalizer if normalized else None
+        scales = (None, None) if normalizer is None else (normalizer.mean_, 1 / normalizer.scale_)
+        if self._mirror is None:
+            return scales
+        return (*scales, *self._mirror, self.mirrored[indices].view(np.uint8))
+
+    def _indices(self, indices) -> np.ndarray:
+        array = np.asarray(indices)
+        if array.ndim != 1:
+            raise ValueError(f"indices must have shape (B,), got {array.shape}")
+        if array.size == 0:
+            return np.empty(0, np.int64)
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"indices must be integers, got dtype {array.dtype}")
+        bad = (array >= len(self)) | (array < -len(self))
+        if bad.any():
+            raise IndexError(f"{_check.at('indices', array, bad)} is out of range for {len(self)} windows")
+        array = array.astype(np.int64, copy=False)
+        return np.where(array < 0, array + len(self), array)
+
+    def _outputs(self, out, size: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not isinstance(out, (tuple, list)) or len(out) != 3 or not all(isinstance(a, np.ndarray) for a in out):
+            raise TypeError("out must be three arrays (X, Y, P)")
+        shapes = ((size, self.input_len, self.spec.dim), (size, self.output_len, self.spec.dim), (size,))
+        for i, (array, shape) in enumerate(zip(out, shapes, strict=True)):
+            if array.shape != shape or array.dtype != self.dtype or not array.flags.carray:
+                raise ValueError(
+                    f"out[{i}] must be a writable contiguous array of shape {shape} and type {self.dtype}, "
+                    f"got {array.shape} {array.dtype}"
+                )
+        return tuple(out)
+
+    # ---- what roll-out training and steering need beside the windows
+
+    def root(self, indices, step: int = 0) -> np.ndarray:
+        """The recorded root ``(B, 3)``: x, z (m), yaw (rad), ``step`` frames after each window's last input frame."""
+        indices, frame = self._frames(indices, step)
+        clip = self.clip_index[indices]
+        blocks = self._tracks().blocks(np.zeros(1), self._rate(), clip, frame, np.zeros((len(clip), 3)))
+        root = np.column_stack([blocks[:, 0], blocks[:, 1], np.arctan2(blocks[:, 2], blocks[:, 3])])
+        return self._mirror_root(root, indices)
+
+    def control(self, indices, step: int = 0, *, root=None, future: bool = False) -> np.ndarray:
+        """Control blocks ``(B, 4 times)`` of the frame ``step`` after each window's last input frame (`Trajectory`).
+
+        ``root`` (B, 3): x, z, yaw that they are seen from, where the character has rolled out to another place than
+        the recorded one. With ``future`` the times greater than zero only, as the network predicts them. The
+        network's input at roll-out step k is ``control(i, k, root=own)``, the target of its output
+        ``control(i, k + 1, future=True)``.
+        """
+        if self.spec.control is None:
+            raise ValueError("the spec has no control")
+        indices, frame = self._frames(indices, step)
+        own = self.root(indices, step) if root is None else _check.array(root, "root", (len(indices), 3))
+        times = self.spec.control.future if _check.flag(future, "future") else self.spec.control.times
+        own = self._mirror_root(np.array(own, np.float64), indices)  # its place in the recording
+        blocks = self._tracks().blocks(np.array(times), self._rate(), self.clip_index[indices], frame, own)
+        if self._mirror is not None:
+            blocks.reshape(len(indices), -1, 4)[self.mirrored[indices], :, ::2] *= -1  # x and sine
+        return blocks.astype(self.dtype, copy=False)
+
+    def phase(self, indices, step: int = 0) -> np.ndarray:
+        """The labelled phase ``(B,)``, float64, ``step`` frames after the last input frame; NaN where there is none."""
+        indices, frame = self._frames(indices, step)
+        clip, whole = self.clip_index[indices], frame.astype(np.int64)
+        there = np.flatnonzero((whole >= 0) & (whole < self._lengths[clip]))
+        rows = np.empty((len(there), 1, 1))
+        self._phase_source.gather(rows, None, clip[there], whole[there])
+        phase = np.full(len(indices), np.nan)
+        phase[there] = rows[:, 0, 0]
+        return np.where(self.mirrored[indices], (phase + 0.5) % 1.0, phase)
+
+    def phase_step(self, indices, step: int = 0) -> np.ndarray:
+        """The rate of the labelled phase ``(B,)`` in cycles a second, from frame ``step`` to the next one."""
+        before, after = self.phase(indices, step), self.phase(indices, step + 1)
+        return ((after - before + 0.5) % 1.0 - 0.5) * self._rate()
+
+    def _frames(self, indices, step: int) -> tuple[np.ndarray, np.ndarray]:
+        indices = self._indices(indices)
+        step = _check.integer(step, "step", least=-MOST_FRAMES, most=MOST_FRAMES)
+        return indices, (self.starts[indices] + (self.input_len - 1 + step)).astype(np.float64)
+
+    def _mirror_root(self, root: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        if self._mirror is not None:
+            root[self.mirrored[indices], ::2] *= -1
+        return root
+
+    def _rate(self) -> float:
+        if self.fps is None:
+            raise ValueError("fps must be given for clips that are arrays, where seconds count")
+        return self.fps
+
+    def _tracks(self) -> _core.ClipArrays:
+        self._rate()
+        return self._track_source
+
+    # ---- statistics and split
+
+    def mean_velocity(self, bins: int = 32) -> np.ndarray:
+        """The mean of ``Y[:, 0, :3]`` by phase: ``(bins, 3)`` in m/s, row floor(P·bins), for `Drift`.
+
+        An empty bin is interpolated round the circle between its neighbours. ``ValueError`` without any window.
+        """
+        bins = _check.integer(bins, "bins", least=1, most=1_000_000)
+        if len(self) == 0:
+            raise ValueError("there is no window to take a mean velocity of")
+        sums, counts = np.zeros((bins, 3)), np.zeros(bins)
+        for start in range(0, len(self), 4096):
+            indices = np.arange(start, min(start + 4096, len(self)))
+            rows = np.empty((len(indices), 1, self.spec.dim), np.float64)
+            first = self.starts[indices] + self.input_len
+            self._source.gather(rows, None, self.clip_index[indices], first, *self._how(indices, normalized=False))
+            row = np.floor(self.phase(indices) * bins).astype(np.int64) % bins  # a phase of 1 is one of 0
+            counts += np.bincount(row, minlength=bins)
+            for axis in range(3):
+                sums[:, axis] += np.bincount(row, rows[:, 0, axis], bins)
+        full = np.flatnonzero(counts)
+        means = sums[full] / counts[full, None]
+        return np.column_stack([np.interp(np.arange(bins), full, means[:, axis], period=bins) for axis in range(3)])
+
+    def split(self, validation: float = 0.2, by: str = "clip", seed: int = 0) -> tuple[WindowDataset, WindowDataset]:
+        """Training and validation part over the same frames. No frame stands on both sides.
+
+        by="clip": whole clips, ``validation`` × their number, rounded; it needs two. by="block": of each clip one
+        stretch with about that share of its windows; windows nearer to it than a window's length are in no part.
+        Copies of one motion (mirror images, overlapping pieces, ``groups``) stay together. Same seed, same split.
+        A normalizer without statistics gets those of the training part.
+        """
+        validation = _check.number(validation, "validation")
+        if not 0 < validation < 1:
+            raise ValueError(f"validation must be between 0 and 1, got {validation!r}")
+        _check.option(by, "by", ("clip", "block"))
+        rng = np.random.default_rng(_check.integer(seed, "seed", least=0))
+        groups = [group for group in self._timelines() if np.isin(group.clips, self.clip_index).any()]
+        cut = self._by_clip if by == "clip" else self._by_block
+        inside, outside, kept, held = cut(groups, validation, rng)
+        train, held_out = self._part(inside, kept), self._part(outside, held)
+        if self._given is not None and not self._given.fitted:
+            train._given = held_out._given = train._fit(self._given)
+        return train, held_out
+
+    def _timelines(self) -> list[_split.Timeline]:
+        if self._groups is not None:
+            return _split.by_label(self._groups)
+        return _split.by_content([_split.fingerprints(rows) for rows in self.frames])
+
+    def _by_clip(self, groups, share: float, rng) -> tuple:
+        if len(groups) < 2:
+            raise ValueError(
+                f'by="clip" needs at least two clips that share no frames, got {len(groups)}: by="block" takes one'
+            )
+        held = np.array(_split.choose_clips(groups, share, rng))
+        outside = np.isin(self.clip_index, held)
+        parts = [[part for part in self._parts if (part[0] in held) == side] for side in (False, True)]
+        return ~outside, outside, *parts
+
+    def _by_block(self, groups, share: float, rng) -> tuple:
+        window = self.input_len + self.output_len
+        inside, outside = np.zeros((2, len(self)), bool)
+        kept, held = [], []
+        for group in groups:
+            lead = max(range(len(group.clips)), key=lambda i: np.count_nonzero(self.clip_index == group.clips[i]))
+            starts = np.unique(self.starts[self.clip_index == group.clips[lead]])
+            block = _split.choose_block(starts, window, share, rng)
+            for i, clip in enumerate(group.clips):
+                own = np.flatnonzero(self.clip_index == clip)
+                if block is None:
+                    inside[own] = True
+                    kept += self._cut(clip, -np.inf, np.inf)
+                    continue
+                begin, end = group.interval(i, lead, self._lengths, *block)
+                starts = self.starts[own]
+                outside[own] = (starts >= begin) & (starts + window <= end)
+                inside[own] = (starts + 2 * window <= begin) | (starts >= end + window)
+                kept += self._cut(clip, -np.inf, begin - window) + self._cut(clip, end + window, np.inf)
+                held += self._cut(clip, begin, end)
+        if not outside.any():
+            raise ValueError(f'by="block" needs clips several times as long as a window of {window} frames')
+        return inside, outside, kept, held
+
+    def _cut(self, clip: int, begin: float, end: float) -> list[tuple[int, int, int]]:
+        """What of this data set's own frames of a clip lies in [begin, end)."""
+        cut = [(c, int(max(a, begin)), int(min(b, end))) for c, a, b in self._parts if c == clip]
+        return [part for part in cut if part[1] < part[2]]
+
+    def _part(self, windows: np.ndarray, parts: list[tuple[int, int, int]]) -> WindowDataset:
+        part = copy.copy(self)
+        part.starts, part.clip_index = self.starts[windows], self.clip_index[windows]
+        part.mirrored, part._phase, part._parts = self.mirrored[windows], self._phase[windows], parts
+        return part
+
+    def _fit(self, normalizer: Normalizer) -> Normalizer:
+        return Normalizer(normalizer.columns).fit_chunks(self._chunks, self.spec.dim, self.spec.columns)
+
+    def _chunks(self) -> Iterator[np.ndarray]:
+        """All frames of this part, and their mirror images where windows are mirrored."""
+        for chunk in chunks([self.frames[clip][begin:end] for clip, begin, end in self._parts]):
+            yield chunk
+            if self._mirror is not None:
+                yield chunk[:, self._mirror[0]] * self._mirror[1]
+
+    def _warn_short(self) -> None:
+        window = self.input_len + self.output_len
+        short = [i for i, rows in enumerate(self.frames) if len(rows) < window]
+        if short:
+            listed = [f"{titled(i, self.names[i])} has {len(self.frames[i])} frames" for i in short[:5]]
+            more = f" and {len(short) - 5} more" if len(short) > 5 else ""
+            text = f"{', '.join(listed)}{more}: shorter than a window of {window}, left out"
+            warnings.warn(text, UserWarning, stacklevel=4)
+
+
+# ---- arguments
+
+
+def titled(i: int, name: str) -> str:
+    return f"clips[{i}] ({name})" if name else f"clips[{i}]"
+
+
+def window_sizes(input_len, output_len, stride) -> tuple[int, int, int]:
+    return (
+        _check.integer(input_len, "input_len", least=1, most=MOST_FRAMES),
+        _check.integer(output_len, "output_len", least=1, most=MOST_FRAMES),
+        _check.integer(stride, "stride", least=1, most=MOST_FRAMES),
+    )
+
+
+def window_starts(
+    phase: np.ndarray, input_len: int, output_len: int, stride: int, *, whole: bool = False
+) -> np.ndarray:
+    """Where windows begin, int64: those whose last input frame has a phase, or with ``whole`` all after it too."""
+    starts = np.arange(0, len(phase) - input_len - output_len + 1, stride, dtype=np.int64)
+    missing = np.isnan(phase)
+    if not whole:
+        return starts[~missing[starts + input_len - 1]]
+    before = np.concatenate([[0], np.cumsum(missing)])
+    return starts[before[starts + input_len + output_len] == before[starts + input_len - 1]]
+
+
+def below_one(phase: np.ndarray, dtype) -> np.ndarray:
+    """Phases in another type; none that was below 1 becomes 1 by rounding."""
+    rounded = phase.astype(dtype)
+    up = (rounded >= 1) & (phase < 1)
+    if up.any():
+        rounded[up] = np.nextafter(np.ones((), dtype), np.zeros((), dtype))
+    return rounded
+
+
+def float_type(dtype) -> np.dtype:
+    try:
+        dtype = np.dtype(dtype)
+    except TypeError:
+        raise TypeError(f"dtype must be float32 or float64, got {dtype!r}") from None
+    if dtype not in (np.float32, np.float64):
+        raise ValueError(f"dtype must be float32 or float64, got {dtype}")
+    return dtype.newbyteorder("=")
+
+
+def list_of(value, name: str) -> list:
+    """A non-empty list from a sequence of things that is not itself one of them."""
+    if isinstance(value, (Clip, str, bytes, dict)) or (isinstance(value, np.ndarray) and value.ndim < 3):
+        raise TypeError(f"{name} must be a list of clips, got {type(value).__name__}")
+    try:
+        items = list(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a list of clips, got {type(value).__name__}") from None
+    if not items:
+        raise ValueError(f"{name} must hold at least one clip, got none")
+    return items
+
+
+def common_fps(clips: list, fps) -> float | None:
+    """The frame rate that clips and ``fps`` agree on; None where nothing tells it."""
+    fps = None if fps is None else _check.number(fps, "fps", above=0)
+    for i, clip in enumerate(clips):
+        if isinstance(clip, Clip):
+            if fps is not None and clip.fps != fps:
+                raise ValueError(f"clips[{i}] has {clip.fps:g} frames a second, expected {fps:g}: resample it")
+            fps = clip.fps
+    return fps
+
+
+def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
+    """Phases (T,) float64 and contacts (or None) of each clip."""
+    if phases is None:
+        phases = [None] * len(clips)
+    elif isinstance(phases, (str, bytes, dict)) or not hasattr(phases, "__len__"):
+        raise TypeError(f"phases must be a list of arrays, got {type(phases).__name__}")
+    if len(phases) != len(clips):
+        raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
+    result, contacts = [], []
+    for i, (labels, clip) in enumerate(zip(phases, clips, strict=True)):
+        if labels is None:
+            if not isinstance(clip, Clip):
+                raise ValueError(f"phases[{i}] must be given, as clips[{i}] is an array that nobody can label")
+            from .phase import label_phase
+
+            labels = label_phase(clip)
+        phase = getattr(labels, "phase", labels)
+        result.append(np.ascontiguousarray(_check.phases(phase, f"phases[{i}]", ("T",), nan=True, dtype=np.float64)))
+        contacts.append(getattr(labels, "contacts", None))
+    return tuple(result), contacts
+
+
+def rows_of(clip, i: int, spec: FeatureSpec, contacts, dtype: np.dtype) -> np.ndarray:
+    """The rows of one clip: contiguous, of that type, finite."""
+    if isinstance(clip, Clip):
+        try:
+            rows = spec.encode(clip, contacts=contacts if spec.contacts else None)
+        except ValueError as error:
+            raise ValueError(f"{titled(i, clip.name)}: {error}") from None
+    else:
+        rows = _check.array(clip, f"clips[{i}]", ("T", spec.dim), finite=False)
+        for start, chunk in zip(range(0, len(rows), 1 << 16), chunks([rows]), strict=True):
+            bad = ~np.isfinite(chunk)
+            if bad.any():
+                t, c = np.argwhere(bad)[0]
+                raise ValueError(f"clips[{i}][{start + t}, {c}]={chunk[t, c].item()!r} is not finite")
+    return np.require(rows, dtype, ["C", "A"])
+
+
+def tracks_of(clips: list, frames, spec: FeatureSpec, fps: float | None) -> tuple[np.ndarray, ...] | None:
+    """(T, 3): x, z, unwrapped yaw of each clip; None where nothing tells the frame rate."""
+    if fps is None:
+        return None
+    return tuple(
+        path_track(clip.root_positions, quat_yaw(clip.rotations[:, 0]))
+        if isinstance(clip, Clip) and len(clip)
+        else _core.features_track(spec.layout, rows, (0.0, 0.0, 0.0), 0.0, fps)
+        for clip, rows in zip(clips, frames, strict=True)
+    )
+
+
+def groups_of(groups, n: int) -> list:
+    if isinstance(groups, (str, bytes, dict)) or not hasattr(groups, "__len__"):
+        raise TypeError(f"groups must be a list of labels, got {type(groups).__name__}")
+    if len(groups) != n:
+        raise ValueError(f"groups must hold one label for each of the {n} clips, got {len(groups)}")
+    for i, label in enumerate(groups):
+        try:
+            hash(label)
+        except TypeError:
+            raise TypeError(f"groups[{i}] must be a name or a number, got {label!r}") from None
+    return list(groups)

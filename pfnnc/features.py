@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -17,6 +18,7 @@ __all__ = ["FeatureSpec"]
 REPRESENTATIONS = ("quat", "exp_map", "6d")  # in the order of pfnn_representation
 AXES = {"quat": "wxyz", "exp_map": "xyz", "6d": ("xx", "xy", "xz", "yx", "yy", "yz")}
 MOST_JOINTS = 100_000
+END_SITE = re.compile(r"_end\d*$")
 
 
 @dataclass(frozen=True)
@@ -309,6 +311,54 @@ class FeatureSpec:
             previous = previous.reshape(-1, self.dim)
         return _core.features_make_valid(self.layout, rows.reshape(-1, self.dim), previous).reshape(rows.shape)
 
+    def mirror(
+        self, skeleton: Skeleton | None = None, pairs: dict[str, str] | None = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How rows are mirrored across x = 0: columns (dim,) int64 and signs (dim,), for ``rows[:, columns] * signs``.
+
+        That is what `encode` gives for ``clip.mirror(pairs)``, up to the sign of quaternions, and for points as far
+        as the skeleton's left and right sides are alike. ``pairs`` maps left to right names; by default
+        `Skeleton.find_pairs` tells them, from the skeleton or from the spec's own names. ``ValueError`` where joints
+        are a count and there is no skeleton, or where one of a pair is encoded and the other is not.
+
+        >>> FeatureSpec(["Hips", "lHand", "rHand"], "exp_map").mirror()[0]
+        array([ 0,  1,  2,  3,  4,  5,  6,  7,  8, 12, 13, 14,  9, 10, 11])
+        """
+        partner = partners(self._names(skeleton), skeleton, pairs)
+        joints = range(self.n_joints)
+        if isinstance(self.joints, tuple):
+            joints = [counterpart(self.joints, partner, "joints", i) for i in joints]
+        elif skeleton is not None:
+            joints = [counterpart(skeleton.names, partner, "joints", i) for i in joints]
+        points = [counterpart(self.points, partner, "points", i) for i in range(len(self.points))]
+
+        width, slices = self.width, self.slices
+        columns, signs = np.arange(self.dim), np.ones(self.dim)
+        flip = {"quat": (1, 1, -1, -1), "exp_map": (1, -1, -1), "6d": (1, -1, -1, -1, 1, 1)}[self.representation]
+        signs[slices["velocity"]] = -1, 1, 1
+        signs[slices["orientation"]] = flip
+        signs[slices["joints"]] = np.tile(flip, self.n_joints)
+        columns[slices["joints"]] = slices["joints"].start + spread(joints, width)
+        if "yaw_rate" in slices:
+            signs[slices["yaw_rate"]] = -1
+        if "points" in slices:
+            both = [*points, *(len(points) + p for p in points)]  # positions, then velocities
+            columns[slices["points"]] = slices["points"].start + spread(both, 3)
+            signs[slices["points"]] = np.tile([-1, 1, 1], len(both))
+        if "contacts" in slices:
+            columns[slices["contacts"]] = columns[slices["contacts"]][::-1].copy()
+        return columns, signs
+
+    def _names(self, skeleton: Skeleton | None) -> list[str]:
+        """Of all joints that the spec or the skeleton speaks of."""
+        if skeleton is not None:
+            self.joint_indices(skeleton)
+            return skeleton.names
+        if isinstance(self.joints, int):
+            raise ValueError(f"joints={self.joints} is a count: mirroring needs the joints' names")
+        sites = [END_SITE.sub("", name) for name in self.points]
+        return list(dict.fromkeys([*self.joints, *self.points, *sites]))
+
     def joint_indices(self, skeleton: Skeleton) -> np.ndarray:
         """Where the spec's joints stand in a skeleton, int64. ``ValueError`` where they are not all there."""
         if isinstance(self.joints, int):
@@ -355,6 +405,38 @@ def is_leg_point(name: str) -> bool:
     if any(word in name for word in ("upleg", "upperleg", "thigh", "hip", "arm", "hand", "finger")):
         return False
     return any(word in name for word in ("leg", "shin", "calf", "knee", "foot", "ankle", "toe"))
+
+
+def partners(names: list[str], skeleton: Skeleton | None, pairs: dict[str, str] | None) -> dict[str, str]:
+    """Each name's counterpart on the other side, both ways, for those that have one."""
+    if pairs is None:
+        skeleton = skeleton or Skeleton(names, [-1] * len(names), np.zeros((len(names), 3)))
+        pairs = skeleton.find_pairs()
+    if not isinstance(pairs, dict):
+        raise TypeError(f"pairs must be a dict of names, got {type(pairs).__name__}")
+    for name in (*pairs, *pairs.values()):
+        if name not in names:
+            raise ValueError(f"pairs: {name!r} is no joint")
+    return {**pairs, **{right: left for left, right in pairs.items()}}
+
+
+def counterpart(names: Sequence[str], partner: dict[str, str], what: str, i: int) -> int:
+    """Where the counterpart of names[i] stands among names; an end site goes with its joint."""
+    name = names[i]
+    site = END_SITE.search(name)
+    if name in partner or site is None:
+        wanted = partner.get(name, name)
+    else:
+        joint = name[: site.start()]
+        wanted = partner.get(joint, joint) + site.group()
+    if wanted not in names:
+        raise ValueError(f"{what}[{i}]={name!r} cannot be mirrored, as {wanted!r} is not among the {what}")
+    return list(names).index(wanted)
+
+
+def spread(items: Sequence[int], width: int) -> np.ndarray:
+    """Columns of items that have ``width`` columns each."""
+    return (np.asarray(items, np.int64)[:, None] * width + np.arange(width)).reshape(-1)
 
 
 def point_positions(clip: Clip, names: tuple[str, ...]) -> np.ndarray:

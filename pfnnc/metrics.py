@@ -1,9 +1,9 @@
 """Numbers that say how near a motion comes to another, and how well its feet stand.
 
-The article's three are here under its names: `trajectory_correlation`, `foot_skate`, `yaw_smoothness`. None of them can be
-trusted alone. A correlation is 1 at double speed and at a tenth of the amplitude; skate is 0 by definition where
-contact means "slow enough", and 9 to 14 % on real recordings where it means "low enough"; 0.5 rad a frame is 859 degrees a
-second at 30 fps. So the others stand beside them, and `pfnnc.evaluate` prints them all together.
+The article's three are here under its names: `trajectory_correlation`, `foot_skate`, `yaw_smoothness`. None of them
+can be trusted alone. A correlation is 1 at double speed and at a tenth of the amplitude; skate is 0 by definition
+where contact means "slow enough", and 9 to 14 % on real recordings where it means "low enough"; 0.5 rad a frame is
+859 degrees a second at 30 fps. So the others stand beside them, and `pfnnc.evaluate` prints them all together.
 
 Horizontal means x and z; lengths are metres unless the name says otherwise. NaN is the answer where there is none.
 """
@@ -52,9 +52,10 @@ class TrajectoryCorrelation:
 
 
 def trajectory_correlation(velocity, positions, fps) -> TrajectoryCorrelation:
-    """How the path that ``velocity`` (T, D) m/s leads along goes with ``positions`` (T, D); the article: above 0.9 is good.
+    """How the path that ``velocity`` (T, D) m/s leads along goes with ``positions`` (T, D); above 0.9 is good.
 
-    ``path[0] = positions[0]``, ``path[t] = path[t-1] + velocity[t]/fps``. It is blind to scale: look at `path_ratio` too.
+    ``path[0] = positions[0]``, ``path[t] = path[t-1] + velocity[t]/fps``. It is blind to scale: look at
+    `path_ratio` too.
 
     >>> trajectory_correlation([[0, 0, 1.0]] * 4, [[0, 0, 0.1 * i] for i in range(4)], 10).per_axis
     array([nan, nan,  1.])
@@ -90,11 +91,12 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> float:
 def foot_skate(ankles, contacts, fps, *, threshold: float = 0.24, trim: int = 0) -> float:
     """Share of the steps on the ground that are faster than ``threshold`` m/s; the article's goal is below 0.01.
 
-    ankles (T, feet, 3); contacts (T, feet) bool. A step counts where the foot is in contact at both of its ends; its speed is
-    three-dimensional. ``trim`` leaves out the first and last so many frames of each contact. NaN when no step is left.
+    ankles (T, feet, 3); contacts (T, feet) bool. A step counts where the foot is in contact at both of its ends;
+    its speed is three-dimensional. ``trim`` leaves out the first and last so many frames of each contact. NaN when
+    no step is left.
 
-    The default is the article's 8 mm a frame at 30 fps. Published numbers use other limits (0.04 to 0.9 m/s) and are not
-    to be compared with this one. Slow slides do not show at all: see `foot_slide`.
+    The default is the article's 8 mm a frame at 30 fps. Published numbers use other limits (0.04 to 0.9 m/s) and
+    are not to be compared with this one. Slow slides do not show at all: see `foot_slide`.
 
     >>> ankles = np.zeros((4, 1, 3)); ankles[:, 0, 0] = [0, 0, 0.02, 0.02]
     >>> foot_skate(ankles, np.ones((4, 1), bool), 30)
@@ -115,8 +117,8 @@ def foot_skate(ankles, contacts, fps, *, threshold: float = 0.24, trim: int = 0)
 def foot_slide(ankles, contacts, *, trim: int = 0) -> np.ndarray:
     """Millimetres that a foot moves over the ground in each of its stances, foot by foot: ``(stances,)``.
 
-    Horizontal path from the first to the last frame of a contact; contacts of one frame do not count. People see slides of
-    about 20 mm. Arguments as for `foot_skate`.
+    Horizontal path from the first to the last frame of a contact; contacts of one frame do not count. People see
+    slides of about 20 mm. Arguments as for `foot_skate`.
 
     >>> ankles = np.zeros((26, 1, 3)); ankles[:, 0, 0] = 0.004 * np.arange(26)
     >>> foot_slide(ankles, np.ones((26, 1), bool)).round(6)
@@ -143,7 +145,9 @@ def _feet(ankles, contacts):
     if contacts.dtype != np.bool_:
         raise TypeError(f"contacts must be an array of bool, got dtype {contacts.dtype}")
     if contacts.shape != ankles.shape[:2]:
-        raise ValueError(f"ankles of shape {ankles.shape} need contacts of shape {ankles.shape[:2]}, got {contacts.shape}")
+        raise ValueError(
+            f"ankles of shape {ankles.shape} need contacts of shape {ankles.shape[:2]}, got {contacts.shape}"
+        )
     return ankles, contacts
 
 
@@ -166,8 +170,8 @@ def _trimmed(contacts: np.ndarray, trim: int) -> np.ndarray:
 def yaw_smoothness(orientation) -> float:
     """Largest |second difference| of the unwrapped yaw, radians a frame; the article's goal is at most 0.5.
 
-    orientation: (T, 4) quaternions of any norm and sign, or (T,) yaw in radians. 0 for fewer than 3 frames. That a turn is
-    missing altogether does not show here: see `yaw_rate_error`.
+    orientation: (T, 4) quaternions of any norm and sign, or (T,) yaw in radians. 0 for fewer than 3 frames. That a
+    turn is missing altogether does not show here: see `yaw_rate_error`.
 
     >>> yaw_smoothness([3.0, 3.1, -3.08, -2.98]) < 0.01
     True
@@ -209,7 +213,7 @@ def path_ratio(predicted, true) -> float:
 
 
 def drift_per_metre(predicted, true) -> float:
-    """Horizontal error gained from the first to the last frame, per metre of the true path (T, 3). NaN when that stands.
+    """Horizontal error gained from first to last frame, per metre of the true path (T, 3). NaN when that stands.
 
     >>> round(drift_per_metre([[0, 0, 0], [0.3, 0, 9.6]], [[0, 0, 0], [0, 0, 10.0]]), 9)
     0.05
@@ -245,7 +249,7 @@ def rmse(predicted, true) -> float:
 
 
 def amplitude_ratio(predicted, true) -> np.ndarray:
-    """Spread (standard deviation over the first axis) of the prediction over that of the truth; NaN where the truth stands.
+    """Spread (standard deviation along the first axis) of the prediction over the truth's; NaN where that stands.
 
     It tells a motion that fades away from one that lives, which no correlation does.
 
@@ -297,7 +301,7 @@ def phase_agreement(predicted, true) -> float:
 
 
 def cadence_error(predicted, true) -> float:
-    """Cycles of the predicted phase per cycle of the true one, less 1, each where it has a phase: +0.3 is 30 % too fast.
+    """Cycles of the predicted phase per cycle of the true one, less 1: +0.3 is 30 % too fast.
 
     Steps of a phase are taken the short way round, in (-0.5, 0.5]. NaN when the true phase does not move.
     """
@@ -340,10 +344,10 @@ def penetration_and_float(heights, *, floor: float = 0.0) -> tuple[float, float]
 
 
 def l2p(predicted, true, *, mean=None, std=None) -> float:
-    """L2 distance of joint positions (..., T, J, 3): the norm over all joints of a frame together, then the mean over the rest.
+    """L2 distance of joint positions (..., T, J, 3): the norm over all joints of a frame, then the mean over the rest.
 
-    The measure of the LAFAN1 benchmark (Harvey et al. 2020), which takes positions z-scored by the training data's ``mean`` and
-    ``std`` (broadcastable to the arrays). Without them: metres.
+    The measure of the LAFAN1 benchmark (Harvey et al. 2020), which takes positions z-scored by the training data's
+    ``mean`` and ``std`` (broadcastable to the arrays). Without them: metres.
 
     >>> l2p([[[1, 2, 2], [0, 0, 0]]], np.zeros((1, 2, 3)))
     3.0
@@ -388,8 +392,9 @@ def _mean_norm(error: np.ndarray) -> float:
 def npss(predicted, true) -> float:
     """Normalised power spectrum similarity (Gopalakrishnan et al. 2019) of (B, T, D) or (T, D); 0 is equal spectra.
 
-    Power is the squared real part of the FFT over time. A channel's distance is the sum of |difference| of the two cumulated
-    and normalised spectra, its weight the power of the truth: a zero channel has weight 0. NaN when all are zero.
+    Power is the squared real part of the FFT over time. A channel's distance is the sum of |difference| of the two
+    cumulated and normalised spectra, its weight the power of the truth: a zero channel has weight 0. NaN when all
+    are zero.
     """
     predicted, true = _pair(predicted, true, None)
     if predicted.ndim not in (2, 3):

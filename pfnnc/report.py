@@ -97,8 +97,8 @@ UNITS = {
 class Report(Mapping):
     """Names to `Result`, in the order in which they are printed.
 
-    ``contact`` says what a contact was taken to be, ``joints`` holds the amplitude ratio of each joint. ``passed`` is True
-    where nothing failed; a measure without a value (NaN) neither passes nor fails.
+    ``contact`` says what a contact was taken to be, ``joints`` holds the amplitude ratio of each joint. ``passed``
+    is True where nothing failed; a measure without a value (NaN) neither passes nor fails.
     """
 
     def __init__(self, results: Mapping[str, Result], *, contact: str = "", joints=None, clips=None):
@@ -143,8 +143,8 @@ class Report(Mapping):
     def to_json(self) -> str:
         """Strict JSON (RFC 8259): no NaN, infinities are null too.
 
-        ``{"passed": bool, "metrics": {name: {"value": number or null, "goal": ..., "passed": ...}}, "reference": {name: number or
-        null}, "contact": text, "joints": {name: amplitude ratio or null}}``
+        ``{"passed": bool, "metrics": {name: {"value": number or null, "goal": ..., "passed": ...}}, "reference":
+        {name: number or null}, "contact": text, "joints": {name: amplitude ratio or null}}``
         """
         metrics = {
             name: {
@@ -194,14 +194,15 @@ def _json_number(value: float) -> float | None:
 def evaluate(predicted: Clip, reference: Clip, *, contacts=None, feet=()) -> Report:
     """Every metric of ``predicted`` against ``reference``: two clips of one length, rate and set of joints.
 
-    feet: names (or indices) of the joints that stand on the ground, one a foot, left first; without them nothing is said
-    about feet. contacts: (T, feet) bool, when each foot should stand; it is used for both columns. Without it each clip's
-    contacts are found by `detect_contacts`, whose limits are fixed.
+    feet: names (or indices) of the joints that stand on the ground, one a foot, left first; without them nothing is
+    said about feet. contacts: (T, feet) bool, when each foot should stand; it is used for both columns. Without it
+    each clip's contacts are found by `detect_contacts`, whose limits are fixed.
 
-    The path is compared through `trajectory_correlation` of the predicted root's backward differences. ``l2p`` is of joint
-    positions in the world in metres, ``l2q`` and ``npss`` of joint rotations in the world. ``penetration`` and ``float`` are of the
-    lowest foot against the reference's floor (its 5th percentile). ``amplitude_ratio`` pools the joints between the
-    root and the feet, or all joints that move where no feet are named; each joint's own is in ``.joints``.
+    The path is compared through `trajectory_correlation` of the predicted root's backward differences. ``l2p`` is
+    of joint positions in the world in metres, ``l2q`` and ``npss`` of joint rotations in the world. ``penetration``
+    and ``float`` are of the lowest foot against the reference's floor (its 5th percentile). ``amplitude_ratio``
+    pools the joints between the root and the feet, or all joints that move where no feet are named; each joint's
+    own is in ``.joints``.
 
     >>> from pfnnc import make_gait_clip
     >>> clip = make_gait_clip("walk", seconds=3.0).clip
@@ -238,7 +239,9 @@ def _check_clips(predicted, reference):
     names, own = predicted.skeleton.names, reference.skeleton.names
     if names != own:
         first = next((i for i, (a, b) in enumerate(zip(names, own, strict=False)) if a != b), min(len(names), len(own)))
-        raise ValueError(f"predicted has other joints than reference ({len(names)} and {len(own)}), from joint {first} on")
+        raise ValueError(
+            f"predicted has other joints than reference ({len(names)} and {len(own)}), from joint {first} on"
+        )
 
 
 def _foot_joints(clip: Clip, feet) -> list[int]:

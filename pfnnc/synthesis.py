@@ -104,6 +104,8 @@ class Synthesis:
         root_velocity: (…, n, 3) world, m/s, float64, the velocity that the root moved with.
         phase: (…, n) after each frame, in [0, 1), float64.
         yaw: (…, n) heading of the root after each frame, radians, not wrapped in frame "heading", float64.
+        spec: the features.
+        rest: rotations (4,) of joints, by name, that are not encoded; others stand at identity.
     """
 
     features: np.ndarray
@@ -112,6 +114,7 @@ class Synthesis:
     phase: np.ndarray
     yaw: np.ndarray
     spec: FeatureSpec = field(repr=False)
+    rest: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
 
     def __len__(self) -> int:
         """Number of frames."""
@@ -125,12 +128,12 @@ class Synthesis:
         if not -len(self.features) <= index < len(self.features):
             raise IndexError(f"there is no character {index} among {len(self.features)}")
         arrays = (self.features, self.root_positions, self.root_velocity, self.phase, self.yaw)
-        return Synthesis(*(a[index] for a in arrays), self.spec)
+        return Synthesis(*(a[index] for a in arrays), self.spec, self.rest)
 
     def to_clip(self, skeleton: Skeleton, fps: float, name: str = "synthesis") -> Clip:
         """The shown frames of one character as a clip: its root positions and rotations.
 
-        Joints that are not encoded stand at identity. ValueError for a batch (take one with ``synthesis[i]``), no frame
+        Joints that are not encoded stand as in `rest`. ValueError for a batch (take one with ``synthesis[i]``), no frame
         at all, or a skeleton that does not fit the features.
         """
         if self.features.ndim != 2:
@@ -138,15 +141,17 @@ class Synthesis:
         fps = _check.number(fps, "fps", above=0)
         if not len(self):
             raise ValueError("to_clip needs at least one frame, got 0")
-        rotations = rotations_of(self.features, self.yaw, self.spec, skeleton)
+        rotations = rotations_of(self.features, self.yaw, self.spec, skeleton, self.rest)
         return Clip(skeleton, self.root_positions, rotations, fps, name)
 
 
-def rotations_of(features: np.ndarray, yaw: np.ndarray, spec: FeatureSpec, skeleton: Skeleton) -> np.ndarray:
+def rotations_of(
+    features: np.ndarray, yaw: np.ndarray, spec: FeatureSpec, skeleton: Skeleton, rest: dict[str, np.ndarray]
+) -> np.ndarray:
     """Local rotations (T, J, 4) of frames (T, F): the yaw in front of the orientation in frame "heading"."""
     joints = spec.joint_indices(skeleton)
-    rotations = np.zeros((len(features), len(skeleton), 4))
-    rotations[..., 0] = 1
+    still = np.array([rest.get(name, (1, 0, 0, 0)) for name in skeleton.names], np.float64)
+    rotations = np.tile(still, (len(features), 1, 1))
     flat = features[:, 3 : spec.slices["joints"].stop].astype(np.float64).reshape(len(features), -1, spec.width)
     if spec.representation == "exp_map":
         flat = exp_map_to_quat(flat)
@@ -203,44 +208,66 @@ def synthesize(
     window, single = _window(init_window, model, spec)
     characters = len(window)
     frames = _check.integer(n_frames, "n_frames", least=0)
-    dts = _steps(dt, frames)
+    dts = check_steps(dt, frames)
     start = _start(window, phase, avg_stride, origin, yaw)
-    drift = _drift(drift, None if single else characters, frames)
-    rollout = _core.Rollout()
-    mean_dt = float(dts[0]) if frames else 1.0
-    begin(rollout, model, spec, normalizer, window, *start, drift, mean_dt)
-    wanted = _path(path, spec, window, start, None if single else characters, frames, mean_dt)
-    return run(rollout, model, spec, dts, characters, single, wanted)
+    drift = check_drift(drift, None if single else characters, frames)
+    path = _path(path, spec, None if single else characters)
+    rollout = Rollout()
+    begin(rollout, model, spec, normalizer, window, *start, drift, float(dts.mean()) if frames else 1.0)
+    follow(rollout, spec, window, path)
+    return run(rollout, model, spec, dts, characters, single)
 
 
-def run(rollout, model, spec: FeatureSpec, dts: np.ndarray, characters: int, single: bool, path=(None, None)) -> Synthesis:
+def run(rollout, model, spec: FeatureSpec, dts: np.ndarray, characters: int, single: bool, **more) -> Synthesis:
     """Frames of a roll-out that has begun, as arrays."""
     frames = len(dts)
     features = np.empty((characters, frames, spec.dim), model_dtype(model))
     positions, velocity = np.empty((2, characters, frames, 3))
     phases, yaws = np.empty((2, characters, frames))
-    rollout._run(dts, *path, features, positions, velocity, phases, yaws)
+    rollout._run(dts, features, positions, velocity, phases, yaws)
     arrays = (features, positions, velocity, phases, yaws)
-    return Synthesis(*((a[0] for a in arrays) if single else arrays), spec)
+    return Synthesis(*((a[0] for a in arrays) if single else arrays), spec, **more)
 
 
-class Character(_core.Rollout):
+class Rollout(_core.Rollout):
+    """The core's roll-out with what Python keeps beside it."""
+
+    _frame_seconds: float  # of the trajectory's frames
+    _fingerprint: int  # of everything that a state depends on
+
+
+class Character(Rollout):
     """One character that goes on a frame at a time; equal to `synthesize` to the bit.
 
-    Arguments are those of `synthesize`, for one character: `init_window` (L, F). ``step(dt, out=None)`` goes on by one
+    Arguments are those of `synthesize`, for one character: `init_window` (L, F). `fps` is the frame rate that the
+    times of a trajectory are counted in. ``step(dt, out=None)`` goes on by one
     frame and returns it as shown, (F,) in the model's dtype, a new array or `out`; with `out` it allocates nothing. A
     prediction that is not finite is FloatingPointError and leaves the state as it was. A `Drift` with one row a frame
     ends with its rows: the step after them is ValueError.
     """
 
-    def __init__(self, model, spec, normalizer, init_window, phase, avg_stride, *, drift=None, origin=(0.0, 0.0, 0.0), yaw=0.0, fps=30.0):
+    def __init__(
+        self,
+        model,
+        spec,
+        normalizer,
+        init_window,
+        phase,
+        avg_stride,
+        *,
+        drift=None,
+        origin=(0.0, 0.0, 0.0),
+        yaw=0.0,
+        path=None,
+        fps=30.0,
+    ):
         window, single = _window(init_window, model, spec)
         if not single:
             raise ValueError(f"init_window must have shape (L, {spec.dim}), got {np.shape(init_window)}")
         start = _start(window, phase, avg_stride, origin, yaw)
         fps = _check.number(fps, "fps", above=0)
-        begin(self, model, spec, normalizer, window, *start, _drift(drift, None, None), 1 / fps)
-        self._spec = spec
+        begin(self, model, spec, normalizer, window, *start, check_drift(drift, None, None), 1 / fps)
+        follow(self, spec, window, _path(path, spec, None))
 
     @property
     def phase(self) -> float:
@@ -294,8 +321,7 @@ def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, 
         past = _past(window, spec, origin, yaw, dt, history)
     rollout._start(window, phase, origin, yaw, past)
     made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
-    if isinstance(rollout, Character):
-        rollout._fingerprint = zlib.crc32(made_of.encode())
+    rollout._fingerprint, rollout._frame_seconds = zlib.crc32(made_of.encode()), dt
 
 
 def model_dtype(model) -> np.dtype:
@@ -352,7 +378,7 @@ def _start(window, phase, avg_stride, origin, yaw) -> tuple[np.ndarray, ...]:
     return phase, stride, origin, _each(yaw, "yaw", characters)
 
 
-def _steps(dt, frames: int) -> np.ndarray:
+def check_steps(dt, frames: int) -> np.ndarray:
     """The frames' seconds, (n_frames,)."""
     dts = _check.array(dt, "dt", dtype=np.float64)
     if dts.ndim > 1 or (dts.ndim == 1 and len(dts) != frames):
@@ -362,7 +388,8 @@ def _steps(dt, frames: int) -> np.ndarray:
     return np.ascontiguousarray(np.broadcast_to(dts, (frames,)))
 
 
-def _drift(drift, characters: int | None, frames: int | None):
+def check_drift(drift, characters: int | None, frames: int | None):
+    """A Drift or None as the core takes it, for so many characters (None: not a batch) and frames (None: not known)."""
     if drift is None:
         return None
     if not isinstance(drift, Drift):
@@ -406,14 +433,12 @@ def _past(window, spec, origin, yaw, dt: float, history: int) -> np.ndarray:
     return past
 
 
-def _path(path, spec, window, start, characters: int | None, frames: int, dt: float) -> tuple:
-    """The wanted path as (groups, M, 3) and (groups, M), or (None, None) without control."""
-    if spec.control is None:
-        if path is not None:
-            raise ValueError("path needs a spec with control=Trajectory(...)")
-        return None, None
+def _path(path, spec, characters: int | None):
+    """The wanted path as (groups, M, 3) and (groups, M), or None."""
     if path is None:
-        return straight_path(window, spec, start[2], start[3], frames, dt)
+        return None
+    if spec.control is None:
+        raise ValueError("path needs a spec with control=Trajectory(...)")
     return check_path(path, characters)
 
 
@@ -435,16 +460,22 @@ def check_path(path, characters: int | None) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(positions), np.ascontiguousarray(yaw)
 
 
-def straight_path(window, spec, origin, yaw, frames: int, dt: float, speed=None) -> tuple[np.ndarray, np.ndarray]:
-    """A path straight on from the last frame, at the mean ground speed of the window or at `speed` (B,)."""
-    mean = window[:, :, [0, 2]].mean(axis=1)
-    facing = yaw if spec.frame == "heading" else np.zeros(len(window))
-    c, s = np.cos(facing), np.sin(facing)
-    step = np.stack([c * mean[:, 0] + s * mean[:, 1], np.zeros(len(window)), c * mean[:, 1] - s * mean[:, 0]], axis=-1)
-    if speed is not None:
-        length = np.hypot(step[:, 0], step[:, 2])
-        step *= (speed / np.maximum(length, 1e-9))[:, None]
-    ahead = int(np.ceil(max(spec.control.times) / dt)) + 1
-    rows = np.arange(1, frames + max(ahead, 1) + 1)
-    positions = origin[:, None] + step[:, None] * dt * rows[:, None]
-    return np.ascontiguousarray(positions), np.ascontiguousarray(np.broadcast_to(facing[:, None], positions.shape[:2]))
+def follow(rollout, spec, window: np.ndarray, path, speed: np.ndarray | None = None) -> None:
+    """Let the characters follow a checked path, or go straight on at the mean velocity of the window; the ground speed
+    of that is `speed` (B,) where given. Without control nothing happens."""
+    if spec.control is None:
+        return
+    if path is None:
+        facing = np.array([rollout._root(i)[1] for i in range(len(window))])
+        places = np.array([rollout._root(i)[0] for i in range(len(window))]).reshape(-1, 3)
+        mean = window[:, :, :3].mean(axis=1)
+        if spec.frame == "heading":
+            c, s = np.cos(facing), np.sin(facing)
+            mean = np.stack([c * mean[:, 0] + s * mean[:, 2], mean[:, 1], c * mean[:, 2] - s * mean[:, 0]], axis=-1)
+        mean[:, 1] = 0
+        if speed is not None:
+            mean *= (speed / np.maximum(np.hypot(mean[:, 0], mean[:, 2]), 1e-6))[:, None]
+        # two rows are enough: a path goes straight on beyond its end
+        step = mean[:, None] * rollout._frame_seconds * np.array([1.0, 2.0])[:, None]
+        path = places[:, None] + step, np.tile(facing[:, None], 2)
+    rollout._follow(*(np.ascontiguousarray(part) for part in path))

@@ -4,8 +4,8 @@ They are the data that the package ships: enough to try the whole chain without 
 tests. Feet that stand really stand still (the planted ankle and toe joints are fixed points of the world to rounding),
 the gait phase, the contacts and the path are those that the clip was made from, not estimates.
 
-A figure of 24 joints, 1.7 m, facing +z with its left side at +x. Where the path leads and how fast is given by numbers or
-by profiles; the steps follow from it, so that it also starts, stops and turns on the spot.
+A figure of 24 joints, 1.7 m, facing +z with its left side at +x. Where the path leads and how fast is given by
+numbers or by profiles; the steps follow from it, so that it also starts, stops and turns on the spot.
 """
 
 from dataclasses import dataclass, field
@@ -142,14 +142,14 @@ def make_gait_clip(
 ) -> SyntheticClip:
     """One made clip of ``floor(seconds * fps) + 1`` frames.
 
-    kind: "walk", "run", "auto" (walks below 2 m/s and runs above), "turn" (a walk that turns left at 45 degrees a second),
-    "idle" (stands and sways), "kick" (stands and kicks with the foot opposite to ``start_foot``).
-    speed (m/s) and turn_rate (rad/s, positive to the left): a number, or a profile ``[(seconds, value), ...]`` with
+    kind: "walk", "run", "auto" (walks below 2 m/s and runs above), "turn" (a walk that turns left at 45 degrees a
+    second), "idle" (stands and sways), "kick" (stands and kicks with the foot opposite to ``start_foot``). speed
+    (m/s) and turn_rate (rad/s, positive to the left): a number, or a profile ``[(seconds, value), ...]`` with
     straight lines between and the end values kept outside. Where both are 0 the figure closes its feet and stands,
     unless the time is too short for that. A gait has a cadence of its own (cycles a second, growing with speed);
     ``cadence`` fixes it. The foot ``start_foot`` strikes at time 0, or steps first where the clip begins standing.
-    heading (radians) and origin (x, z in metres): where the path begins. variation: 0 is the same figure always, 1 other
-    people's arms, hips and posture drawn from ``seed``; the steps stay as they are.
+    heading (radians) and origin (x, z in metres): where the path begins. variation: 0 is the same figure always, 1
+    other people's arms, hips and posture drawn from ``seed``; the steps stay as they are.
 
     ``ValueError`` where a leg could not reach the steps that speed and cadence ask for.
 
@@ -183,7 +183,9 @@ def make_gait_clip(
     margin = int(np.ceil(rate * 1.6 / min(WALK.cadence[0], cadence or np.inf)))
     times = np.arange(-margin, (frames - 1) * stride + margin + 1) / rate
     pace = _profile(DEFAULT_SPEED[kind] if speed is None else speed, "speed", times, 0.0, 8.0)
-    turning = _profile((np.pi / 4 if kind == "turn" else 0.0) if turn_rate is None else turn_rate, "turn_rate", times, -10.0, 10.0)
+    turning = _profile(
+        (np.pi / 4 if kind == "turn" else 0.0) if turn_rate is None else turn_rate, "turn_rate", times, -10.0, 10.0
+    )
     gait = smoothstep((pace - 1.8) / 0.4) if kind == "auto" else np.full(len(times), float(kind == "run"))
     line = make_timeline(times, pace, turning, gait, cadence, 0.0 if start_foot == "left" else 0.5, heading, origin)
     shown = margin + stride * np.arange(frames)
@@ -214,7 +216,7 @@ def make_gait_clip(
 
 
 def make_demo_clips(seed: int = 0, *, fps: float = 30.0) -> list[SyntheticClip]:
-    """The clips that `pfnnc demo` learns from: walks of several speeds, both turns, runs, starts and stops, a kick, standing.
+    """The clips that `pfnnc demo` learns from: walks, turns to both sides, runs, starts and stops, a kick, standing.
 
     >>> [made.clip.name for made in make_demo_clips()][:3]
     ['walk_slow', 'walk', 'walk_fast']
@@ -236,16 +238,32 @@ def make_demo_clips(seed: int = 0, *, fps: float = 30.0) -> list[SyntheticClip]:
         ("walk", "walk_fast", dict(seconds=12.0, speed=1.7)),
         ("walk", "walk_changing", dict(seconds=16.0, speed=[(0, 0.8), (5, 1.7), (9, 1.7), (12, 1.0), (16, 1.4)])),
         ("turn", "turn_left", dict(seconds=16.0, speed=1.2, turn_rate=bend(quarter, quarter, 2 * quarter, quarter))),
-        ("turn", "turn_right", dict(seconds=16.0, speed=1.2, turn_rate=bend(-quarter, -quarter, -2 * quarter, -quarter))),
+        (
+            "turn",
+            "turn_right",
+            dict(seconds=16.0, speed=1.2, turn_rate=bend(-quarter, -quarter, -2 * quarter, -quarter)),
+        ),
         ("turn", "turn_both", dict(seconds=16.0, speed=1.4, turn_rate=bend(quarter, -quarter, -quarter, quarter))),
         ("walk", "walk_stop", dict(seconds=18.0, speed=stop_and_go)),
         ("run", "run", dict(seconds=8.0, speed=3.0)),
-        ("auto", "walk_to_run", dict(seconds=14.0, speed=[(0, 1.2), (4, 1.2), (6, 3.0), (9, 3.0), (11, 1.2), (14, 1.2)])),
+        (
+            "auto",
+            "walk_to_run",
+            dict(seconds=14.0, speed=[(0, 1.2), (4, 1.2), (6, 3.0), (9, 3.0), (11, 1.2), (14, 1.2)]),
+        ),
         ("idle", "idle", dict(seconds=6.0)),
         ("kick", "kick", dict(seconds=6.0)),
     ]
     return [
-        make_gait_clip(kind, fps=fps, name=name, variation=0.5, seed=seed * len(recipes) + i, start_foot=("left", "right")[i % 2], **recipe)
+        make_gait_clip(
+            kind,
+            fps=fps,
+            name=name,
+            variation=0.5,
+            seed=seed * len(recipes) + i,
+            start_foot=("left", "right")[i % 2],
+            **recipe,
+        )
         for i, (kind, name, recipe) in enumerate(recipes)
     ]
 
@@ -266,7 +284,9 @@ def _profile(value, name, times, least, most):
     falling = np.flatnonzero(np.diff(profile[:, 0]) <= 0)
     if len(falling):
         i = int(falling[0]) + 1
-        raise ValueError(f"{name}[{i}, 0]={profile[i, 0]:g} is not greater than {name}[{i - 1}, 0]={profile[i - 1, 0]:g}")
+        raise ValueError(
+            f"{name}[{i}, 0]={profile[i, 0]:g} is not greater than {name}[{i - 1}, 0]={profile[i - 1, 0]:g}"
+        )
     bad = (profile[:, 1] < least) | (profile[:, 1] > most)
     if bad.any():
         i = int(np.argmax(bad))
@@ -329,7 +349,11 @@ def _pose(line, left, right, looks, moods, shown, fps, name, kind) -> Clip:
     drive = smoothstep(line.speed / 0.9)  # arms and hips come to rest with the feet
     pelvis, root = _pelvis(line, left, right, looks, moods, swing, drive, kind)
     drive, swing, moods, phase_cos = drive[shown], swing[shown], moods[:, shown], None
-    look = {key: np.broadcast_to(getattr(looks, key), len(line.times))[shown] for key in vars(looks) if key not in ("cadence", "duty")}
+    look = {
+        key: np.broadcast_to(getattr(looks, key), len(line.times))[shown]
+        for key in vars(looks)
+        if key not in ("cadence", "duty")
+    }
     pelvis, root = pelvis[shown], root[shown]
     phase_cos = drive * np.cos(swing)
 
@@ -350,12 +374,21 @@ def _pose(line, left, right, looks, moods, shown, fps, name, kind) -> Clip:
         bow = (0.4 * look["lean"] + 0.02 * moods[0]) / 3
         put(joint, _turn(1, counter / 3), _turn(2, sideways / 3), _turn(0, bow))
     put("Neck", _turn(1, -0.5 * look["twist"] * phase_cos + 0.02 * moods[1]), _turn(0, -0.5 * look["lean"]))
-    put("Head", _turn(1, -0.5 * look["twist"] * phase_cos + 0.03 * moods[1]), _turn(0, -0.5 * look["lean"] + 0.02 * moods[2]))
+    put(
+        "Head",
+        _turn(1, -0.5 * look["twist"] * phase_cos + 0.03 * moods[1]),
+        _turn(0, -0.5 * look["lean"] + 0.02 * moods[2]),
+    )
     for side, arm in ((1.0, "Left"), (-1.0, "Right")):
         back = side * look["arm_swing"] * phase_cos * (1 + 0.05 * moods[2]) + 0.05
         bend = look["elbow"] * (0.55 + 0.45 * drive) - look["elbow_swing"] * side * phase_cos
         put(arm + "Shoulder", _turn(1, 0.15 * side * back))
-        put(arm + "Arm", _turn(0, back), _turn(2, np.full(len(shown), -side * 1.36)), _turn(1, -0.1 * side * np.ones(len(shown))))
+        put(
+            arm + "Arm",
+            _turn(0, back),
+            _turn(2, np.full(len(shown), -side * 1.36)),
+            _turn(1, -0.1 * side * np.ones(len(shown))),
+        )
         put(arm + "ForeArm", _turn(1, -side * bend))
         put(arm + "Hand", _turn(2, np.full(len(shown), -side * 0.05)))
         put(arm + "Fingers", _turn(2, np.full(len(shown), -side * 0.25)))
@@ -384,7 +417,9 @@ def _pelvis(line, left, right, looks, moods, swing, drive, kind):
     root = line.path + aside[:, None] * leftward(line.yaw)
     step, limit = line.times[1] - line.times[0], np.full(len(swing), np.inf)
     radius = int(round(0.35 / step))
-    margin = int(np.searchsorted(line.times, -0.5 * step)) - 2 * radius  # beyond it the first and last steps have no neighbours
+    margin = (
+        int(np.searchsorted(line.times, -0.5 * step)) - 2 * radius
+    )  # beyond it the first and last steps have no neighbours
     inside = slice(margin, len(swing) - margin)
     for side, foot in ((1, left), (-1, right)):
         hip = quat_rotate(pelvis, np.array([side * HIP_SIDE, -HIP_DROP, 0.0]))

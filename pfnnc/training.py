@@ -26,7 +26,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, Self, runtime_checkable
+from typing import Self
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from ._progress import Progress
 from ._train_work import TERMS, Work
 from .features import FeatureSpec
 from .network import SimplifiedPFNN
+from .normalizer import Normalizer
 from .skeleton import Skeleton
 
 __all__ = ["EpochReport", "Trainer"]
@@ -185,7 +186,7 @@ class Trainer:
             average=average,
         )
         self._skeleton, self._feet = _one_of(skeleton, "skeleton", Skeleton), _feet(feet)
-        self._spec, self._normalizer = _one_of(spec, "spec", FeatureSpec), _one_of(normalizer, "normalizer", _Scaling)
+        self._spec, self._normalizer = _one_of(spec, "spec", FeatureSpec), _one_of(normalizer, "normalizer", Normalizer)
         size, dtype = model._parameters.size, model.dtype
         self._first, self._second = np.zeros(size, dtype), np.zeros(size, dtype)
         self._average = model._parameters.copy() if average > 0 else None
@@ -441,13 +442,6 @@ def _place_for(checkpoint) -> Path:
     return path
 
 
-@runtime_checkable
-class _Scaling(Protocol):
-    """What is asked of a normaliser: physical = z * scale_ + mean_."""
-
-    def inverse_transform(self, values): ...
-
-
 def _sweep(path: Path) -> None:
     """Take away what a run that was killed while it saved has left beside its checkpoint."""
     for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
@@ -457,8 +451,7 @@ def _sweep(path: Path) -> None:
 def _one_of(value, name: str, kind: type):
     """An instance of `kind`, or None."""
     if value is not None and not isinstance(value, kind):
-        label = "Normalizer" if kind is _Scaling else kind.__name__
-        raise TypeError(f"{name} must be a {label} or None, got {type(value).__name__}")
+        raise TypeError(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}")
     return value
 
 

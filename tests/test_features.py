@@ -545,8 +545,21 @@ def test_wrong_clips_and_rows():
         spec.decode(rows.astype(complex), skeleton=SKELETON)
 
 
-@pytest.mark.parametrize("layout", [None, (), (0,) * 10, [0] * 11, (0,) * 12, ("a",) * 11, (9,) + (0,) * 10, (0, 0, -1) + (0,) * 8,
-                                    (0, 0, 2**40) + (0,) * 8, (0,) * 9 + (1, 0)])  # fmt: skip
+@pytest.mark.parametrize(
+    "layout",
+    [
+        None,
+        (),
+        (0,) * 10,
+        [0] * 11,
+        (0,) * 12,
+        ("a",) * 11,
+        (9,) + (0,) * 10,
+        (0, 0, -1) + (0,) * 8,
+        (0, 0, 2**40) + (0,) * 8,
+        (0,) * 9 + (1, 0),
+    ],
+)
 def test_the_core_refuses_what_is_no_layout(layout):
     with pytest.raises((TypeError, ValueError)):
         _core.features_track(layout, np.zeros((1, 7)), (0.0, 0.0, 0.0), 0.0, 30.0)

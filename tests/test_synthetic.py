@@ -4,7 +4,16 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from pfnnc import foot_skate, foot_slide, make_demo_clips, make_gait_clip, quat_mul, quat_rotate, quat_yaw, synthetic_skeleton
+from pfnnc import (
+    foot_skate,
+    foot_slide,
+    make_demo_clips,
+    make_gait_clip,
+    quat_mul,
+    quat_rotate,
+    quat_yaw,
+    synthetic_skeleton,
+)
 
 QUARTER = np.pi / 2
 RECIPES = {
@@ -142,7 +151,9 @@ def test_auto_walks_when_slow_and_runs_when_fast():
 def test_the_path_is_known():
     made = make_gait_clip("walk", seconds=10.0, speed=1.25, heading=0.3, origin=(1.0, 2.0))
     distance = 1.25 * np.arange(301) / 30
-    assert_allclose(made.path, np.stack([1 + distance * np.sin(0.3), 0 * distance, 2 + distance * np.cos(0.3)], axis=1), atol=1e-9)
+    assert_allclose(
+        made.path, np.stack([1 + distance * np.sin(0.3), 0 * distance, 2 + distance * np.cos(0.3)], axis=1), atol=1e-9
+    )
     assert_allclose(made.heading, 0.3, atol=1e-12)
     turn = make_gait_clip("turn", seconds=8.0, speed=1.0, turn_rate=QUARTER)  # a circle of radius 2/pi, twice
     assert_allclose(turn.path[[0, 120, 240]], 0.0, atol=1e-9)

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Indentation stops here: a chain of joints must not make the file grow with the square of its length. */
-enum { DEEPEST_INDENT = 64 };
+enum { DEEPEST_INDENT = 32 };
 
 typedef struct buffer {
     char *data;

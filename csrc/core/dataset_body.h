@@ -4,77 +4,99 @@
  *   NAME(stem)  stem_f32 or stem_f64
  */
 
-/* Rows as they are. */
-static void NAME(copy)(TO *restrict out, const void *rows, int64_t first, int64_t count, bool is_double)
-{
-    const float *restrict floats = rows;
-    const double *restrict doubles = rows;
+typedef struct {
+    const pfnn_gather *how;
+    int64_t dim, columns; /* the first `columns` of `dim` are normalised */
+    bool is_double;
+    const TO *mean, *inverse;
+} NAME(job);
 
-    if (is_double == (sizeof(TO) == sizeof(double)))
-        memcpy(out, (const TO *)rows + first, (size_t)count * sizeof *out);
-    else if (is_double)
-        for (int64_t i = 0; i < count; i++)
-            out[i] = (TO)doubles[first + i];
-    else
-        for (int64_t i = 0; i < count; i++)
-            out[i] = (TO)floats[first + i];
-}
-
-/* Rows with column c from sign[c] times column columns[c]. */
-static void NAME(copy_mirrored)(TO *restrict out, const void *rows, int64_t first, int64_t length, int64_t dim,
-                                bool is_double, const pfnn_gather *how)
-{
-    const float *floats = rows;
-    const double *doubles = rows;
-
-    for (int64_t t = 0; t < length; t++, first += dim)
-        for (int64_t c = 0; c < dim; c++) {
-            const int64_t from = first + how->columns[c];
-            *out++ = (TO)(how->sign[c] * (is_double ? doubles[from] : (double)floats[from]));
-        }
-}
-
-/* The first `columns` columns of each row in place; the others need nothing. */
-static void NAME(normalize_rows)(TO *restrict out, int64_t length, int64_t dim, int64_t columns,
+/* One row as it is, its first `columns` columns normalised. */
+static void NAME(copy_float_row)(TO *restrict out, const float *restrict row, int64_t dim, int64_t columns,
                                  const TO *restrict mean, const TO *restrict inverse)
 {
-    for (int64_t t = 0; t < length; t++, out += dim)
-        for (int64_t c = 0; c < columns; c++)
-            out[c] = (out[c] - mean[c]) * inverse[c];
+    for (int64_t c = 0; c < columns; c++)
+        out[c] = ((TO)row[c] - mean[c]) * inverse[c];
+    for (int64_t c = columns; c < dim; c++)
+        out[c] = (TO)row[c];
 }
 
-pfnn_status NAME(pfnn_windows_gather)(TO *out, const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
-                                      int64_t n, int64_t length, const pfnn_gather *how, pfnn_error *error)
+static void NAME(copy_double_row)(TO *restrict out, const double *restrict row, int64_t dim, int64_t columns,
+                                  const TO *restrict mean, const TO *restrict inverse)
 {
-    const int64_t dim = clips->dim, columns = changed_columns(how, dim);
-    TO *mean = NULL, *inverse = NULL;
+    for (int64_t c = 0; c < columns; c++)
+        out[c] = ((TO)row[c] - mean[c]) * inverse[c];
+    for (int64_t c = columns; c < dim; c++)
+        out[c] = (TO)row[c];
+}
 
-    const pfnn_status status = check_windows(clips, clip, start, n, length, error);
+/* One row mirrored, then its first columns normalised. */
+static void NAME(mirror_row)(TO *restrict out, const void *row, const NAME(job) *job)
+{
+    const int64_t *from = job->how->columns;
+    const double *sign = job->how->sign;
+    const float *floats = row;
+    const double *doubles = row;
+
+    for (int64_t c = 0; c < job->dim; c++)
+        out[c] = (TO)(sign[c] * (job->is_double ? doubles[from[c]] : (double)floats[from[c]]));
+    for (int64_t c = 0; c < job->columns; c++)
+        out[c] = (out[c] - job->mean[c]) * job->inverse[c];
+}
+
+/* `length` rows from `rows` on; while they are copied, those at `next` are fetched, which may lie anywhere in memory. */
+static void NAME(copy_rows)(TO *out, const char *rows, const char *next, int64_t length, const NAME(job) *job, bool mirrored)
+{
+    const int64_t dim = job->dim;
+    const size_t size = row_size(dim, job->is_double);
+
+    for (int64_t t = 0; t < length; t++, out += dim, rows += size) {
+        for (size_t b = 0; next && b < size; b += CACHE_LINE)
+            PREFETCH(next + (size_t)t * size + b);
+        if (mirrored)
+            NAME(mirror_row)(out, rows, job);
+        else if (job->is_double)
+            NAME(copy_double_row)(out, (const double *)(const void *)rows, dim, job->columns, job->mean, job->inverse);
+        else
+            NAME(copy_float_row)(out, (const float *)(const void *)rows, dim, job->columns, job->mean, job->inverse);
+    }
+}
+
+pfnn_status NAME(pfnn_windows_gather)(TO *first, int64_t first_length, TO *second, int64_t second_length,
+                                      const pfnn_clips *clips, const int64_t *clip, const int64_t *start, int64_t n,
+                                      const pfnn_gather *how, pfnn_error *error)
+{
+    const int64_t dim = clips->dim;
+    NAME(job) job = {how, dim, changed_columns(how, dim), clips->is_double != 0, NULL, NULL};
+    TO *scales = NULL;
+
+    const pfnn_status status = check_windows(clips, clip, start, n, first_length, second_length, error);
     if (status != PFNN_OK)
         return status;
 
     /* mean and inverse in the type of the windows */
-    if (columns > 0) {
-        mean = malloc((size_t)columns * 2 * sizeof *mean);
-        if (!mean)
-            return pfnn_fail(error, PFNN_ERROR_MEMORY, -1, "no memory for %lld columns", (long long)columns);
-        inverse = mean + columns;
-        for (int64_t c = 0; c < columns; c++) {
-            mean[c] = (TO)how->mean[c];
-            inverse[c] = (TO)how->inverse[c];
+    if (job.columns > 0) {
+        scales = malloc((size_t)job.columns * 2 * sizeof *scales);
+        if (!scales)
+            return pfnn_fail(error, PFNN_ERROR_MEMORY, -1, "no memory for %lld columns", (long long)job.columns);
+        for (int64_t c = 0; c < job.columns; c++) {
+            scales[c] = (TO)how->mean[c];
+            scales[job.columns + c] = (TO)how->inverse[c];
         }
+        job.mean = scales;
+        job.inverse = scales + job.columns;
     }
 
-    for (int64_t i = 0; i < n; i++, out += length * dim) {
-        const void *rows = clips->rows[clip[i]];
-        const bool is_double = clips->is_double != 0;
-        if (how->mirror && how->mirror[i])
-            NAME(copy_mirrored)(out, rows, start[i] * dim, length, dim, is_double, how);
-        else
-            NAME(copy)(out, rows, start[i] * dim, length * dim, is_double);
-        if (columns > 0)
-            NAME(normalize_rows)(out, length, dim, columns, mean, inverse);
+    const size_t size = row_size(dim, job.is_double);
+    for (int64_t i = 0; i < n; i++) {
+        const char *rows = window_at(clips, clip[i], start[i]);
+        const char *next = i + 1 < n ? window_at(clips, clip[i + 1], start[i + 1]) : NULL;
+        const bool mirrored = how->mirror && how->mirror[i];
+        NAME(copy_rows)(first + i * first_length * dim, rows, next, first_length, &job, mirrored);
+        if (second)
+            NAME(copy_rows)(second + i * second_length * dim, rows + (size_t)first_length * size,
+                            next ? next + (size_t)first_length * size : NULL, second_length, &job, mirrored);
     }
-    free(mean);
+    free(scales);
     return PFNN_OK;
 }

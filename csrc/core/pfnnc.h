@@ -458,8 +458,9 @@ typedef struct pfnn_clips {
 } pfnn_clips;
 
 /*
- * Copy n windows of `length` rows: out (n, length, dim), window i from frame start[i] of clip[i] on.
- *   mean, inverse  (dim,) or NULL: out = (row - mean) * inverse, in the type of `out`
+ * Copy n windows: first (n, first_length, dim) from frame start[i] of clip[i] on, and second (n, second_length, dim),
+ * unless NULL, the rows after them.
+ *   mean, inverse  (dim,) or NULL: out = (row - mean) * inverse, in the type of the windows
  *   columns, sign  (dim,) or NULL, with `mirror` (n,) or NULL: in windows where mirror[i] is set, column c is sign[c]
  *                  times column columns[c]; this comes before mean and inverse
  * Fails with PFNN_ERROR_VALUE where a window is not inside its clip.
@@ -471,10 +472,12 @@ typedef struct pfnn_gather {
     const uint8_t *mirror;
 } pfnn_gather;
 
-PFNN_API pfnn_status pfnn_windows_gather_f32(float *out, const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
-                                             int64_t n, int64_t length, const pfnn_gather *how, pfnn_error *error);
-PFNN_API pfnn_status pfnn_windows_gather_f64(double *out, const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
-                                             int64_t n, int64_t length, const pfnn_gather *how, pfnn_error *error);
+PFNN_API pfnn_status pfnn_windows_gather_f32(float *first, int64_t first_length, float *second, int64_t second_length,
+                                             const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
+                                             int64_t n, const pfnn_gather *how, pfnn_error *error);
+PFNN_API pfnn_status pfnn_windows_gather_f64(double *first, int64_t first_length, double *second, int64_t second_length,
+                                             const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
+                                             int64_t n, const pfnn_gather *how, pfnn_error *error);
 
 
 /* ---- store: the checksummed file format --------------------------------------------------- */
@@ -615,6 +618,7 @@ PFNN_API size_t pfnn_rollout_window_size(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_history(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_times(const pfnn_rollout *rollout);
 PFNN_API size_t pfnn_rollout_future(const pfnn_rollout *rollout);
+PFNN_API int64_t pfnn_rollout_count(const pfnn_rollout *rollout); /* frames made since the start */
 
 /* Where one character shall be: (times, 3) x, z, yaw in the world; rows of past times are not looked at. */
 PFNN_API void pfnn_rollout_want(pfnn_rollout *rollout, size_t character, const double *wanted);

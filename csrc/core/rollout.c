@@ -245,6 +245,11 @@ pfnn_status pfnn_rollout_create(pfnn_rollout **rollout, const pfnn_rollout_confi
     return PFNN_OK;
 }
 
+int64_t pfnn_rollout_count(const pfnn_rollout *rollout)
+{
+    return *rollout->count;
+}
+
 void pfnn_rollout_free(pfnn_rollout *rollout)
 {
     if (rollout) {

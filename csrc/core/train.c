@@ -130,10 +130,17 @@ static void speed_backward(const pfnn_train_config *c, double *drow, const doubl
 
 /* ---- the wanted trajectory ---------------------------------------------------------------- */
 
+/* -1 for a window that is the mirror image of its track, across x = 0 */
+static double batch_side(const pfnn_train_batch *batch, int64_t row)
+{
+    return batch->mirrored && batch->mirrored[row] ? -1 : 1;
+}
+
 /* Where the character's own root stands at a step on its window's track: the recorded start, moved on by its own frames. */
 static void own_root(const pfnn_trainer *t, const pfnn_train_batch *batch, double root[3], int64_t row, int step)
 {
-    const double *start = batch->tracks[row] + 3 * batch->track_frame[row];
+    const double *recorded = batch->tracks[row] + 3 * batch->track_frame[row], side = batch_side(batch, row);
+    const double start[3] = {side * recorded[0], recorded[1], side * recorded[2]};
     const double *own = t->work.root + 3 * (step * t->work.rows + row);
     if (!t->config.frame.heading) {
         const double begin = row_yaw(&t->config.frame, t->work.first + row * t->config.frame.dim);
@@ -152,13 +159,18 @@ static void own_root(const pfnn_trainer *t, const pfnn_train_batch *batch, doubl
 static void trajectory(const pfnn_train_config *c, const pfnn_train_batch *batch, double *block, int64_t row, int step,
                        const double root[3], int first)
 {
+    const double side = batch_side(batch, row), seen_from[3] = {side * root[0], root[1], side * root[2]};
     pfnn_trajectory_block_f64(block, c->times + first, c->n_times - first, batch->tracks[row], batch->track_length[row],
-                              1 / c->frame.dt, (double)(batch->track_frame[row] + step), root);
+                              1 / c->frame.dt, (double)(batch->track_frame[row] + step), seen_from);
+    for (int i = 0; i < c->n_times - first; i++) {
+        block[4 * i] *= side;
+        block[4 * i + 2] *= side;
+    }
 }
 
 /* d by the own root at a step, (x, z, yaw) in the axes of work.root, from d by its control block */
 static void trajectory_backward(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step,
-                                const double *block, const double *dblock)
+                                const double *block, const double *dblock, int times)
 {
     const double *own = t->work.root + 3 * (step * t->work.rows + row);
     double *droot = t->work.droot + 3 * row, dx = 0, dz = 0;
@@ -168,7 +180,7 @@ static void trajectory_backward(const pfnn_trainer *t, const pfnn_train_batch *b
         own_root(t, batch, root, row, step);
         yaw = root[2];
     }
-    for (int i = 0; i < t->config.n_times; i++, block += 4, dblock += 4) {
+    for (int i = 0; i < times; i++, block += 4, dblock += 4) {
         dx -= dblock[0];
         dz -= dblock[1];
         /* more yaw turns what is wanted the other way */
@@ -326,9 +338,9 @@ static void output_backward_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        output_backward_row_d(job->trainer, row, job->step);
+        output_backward_row_d(job->trainer, job->batch, row, job->step);
     else
-        output_backward_row_f(job->trainer, row, job->step);
+        output_backward_row_f(job->trainer, job->batch, row, job->step);
 }
 
 static void input_backward_window(void *context, int64_t row)
@@ -378,7 +390,7 @@ static void roll_backward(pfnn_trainer *t, const pfnn_train_batch *batch, int th
     memset(w->dphase, 0, (size_t)w->rows * sizeof *w->dphase);
     memset(w->droot, 0, (size_t)w->rows * 3 * sizeof *w->droot);
     for (job.step = w->steps - 1; job.step >= 0; job.step--) {
-        if (w->steps > 1)
+        if (w->steps > 1 || batch->weight[PFNN_TERM_TRAJECTORY] > 0)
             pfnn_parallel(threads, w->rows, output_backward_window, &job);
         if (is_double(t))
             network_backward_d(t, job.step, threads);

@@ -182,8 +182,23 @@ static void NAME(output_row)(const pfnn_trainer *t, const pfnn_train_batch *batc
 
 /* ---- one window, backward ----------------------------------------------------------------- */
 
+/* The predicted trajectory is measured against the wanted one as seen from the predicted root, which takes a gradient too. */
+static void NAME(wanted_backward_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step, const REAL *dz)
+{
+    const pfnn_train_config *c = &t->config;
+    const int columns = c->trajectory.end - c->trajectory.begin;
+    double root[3], *block = t->work.memory_a_row + row * t->scratch, *dblock = block + columns;
+    if (columns == 0)
+        return;
+    own_root(t, batch, root, row, step + 1);
+    trajectory(c, batch, block, row, step + 1, root, c->n_times - columns / 4);
+    for (int i = 0; i < columns; i++)
+        dblock[i] = -(double)dz[c->trajectory.begin + i];
+    trajectory_backward(t, batch, row, step + 1, block, dblock, columns / 4);
+}
+
 /* From the gradients by phase, root and frame after step j to that by the network's output of step j. */
-static void NAME(output_backward_row)(const pfnn_trainer *t, int64_t row, int step)
+static void NAME(output_backward_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step)
 {
     const pfnn_train_config *c = &t->config;
     const pfnn_train_work *w = &t->work;
@@ -201,6 +216,8 @@ static void NAME(output_backward_row)(const pfnn_trainer *t, int64_t row, int st
         speed_backward(c, dvalid, w->valid + at * dim, w->dphase[row]);
     else if (c->phase_source == PFNN_PHASE_PREDICTED && c->phase.end > c->phase.begin)
         dz[c->phase.begin] += (REAL)(w->dphase[row] * c->frame.dt);
+    if (batch->weight[PFNN_TERM_TRAJECTORY] > 0)
+        NAME(wanted_backward_row)(t, batch, row, step, dz);
     move_root_backward(c, w->droot + 3 * row, dvalid, w->root + 3 * (at + w->rows), w->valid + at * dim);
 
     for (int s = 0, i = 3; s < c->frame.n_slots && c->frame.width > 0; s++, i += c->frame.width) {
@@ -237,7 +254,7 @@ static void NAME(input_backward_row)(const pfnn_trainer *t, const pfnn_train_bat
         trajectory(c, batch, block, row, step, root, 0);
         for (int i = 0; i < 4 * c->n_times; i++)
             dblock[i] = (double)dx[window + i];
-        trajectory_backward(t, batch, row, step, block, dblock);
+        trajectory_backward(t, batch, row, step, block, dblock, c->n_times);
     }
     const double *slope = w->slope + (step * w->rows + row) * kernels, *dshare = w->dshare + row * kernels;
     for (int k = 0; k < kernels; k++)

@@ -327,71 +327,93 @@ static void clips_dealloc(PyObject *object)
     Py_DECREF(type);
 }
 
-/* `object` is a writable contiguous array of n x length x dim float32 or float64 numbers, or an exception. */
-static int is_output(PyObject *object, npy_intp n, npy_intp length, npy_intp dim)
+/* `object` is a writable contiguous array (n, any, dim) of float32 or float64, or an exception. */
+static int is_output(PyObject *object, npy_intp n, npy_intp dim)
 {
     PyArrayObject *out = (PyArrayObject *)object;
-    if (PyArray_Check(object) && PyArray_NDIM(out) == 3 && PyArray_DIM(out, 0) == n && PyArray_DIM(out, 1) == length &&
-        PyArray_DIM(out, 2) == dim && PyArray_ISCARRAY(out) &&
-        (PyArray_TYPE(out) == NPY_FLOAT || PyArray_TYPE(out) == NPY_DOUBLE))
+    if (PyArray_Check(object) && PyArray_NDIM(out) == 3 && PyArray_DIM(out, 0) == n && PyArray_DIM(out, 2) == dim &&
+        PyArray_ISCARRAY(out) && (PyArray_TYPE(out) == NPY_FLOAT || PyArray_TYPE(out) == NPY_DOUBLE))
         return 1;
     PyErr_SetString(PyExc_ValueError, "out must be a writable contiguous float32 or float64 array of the windows' shape");
     return 0;
 }
 
+/* The arrays that say how to gather. */
+typedef struct {
+    PyArrayObject *mean, *inverse, *columns, *sign, *mirror;
+} How;
+
+static int how_of(How *how, PyObject *const in[5], npy_intp n, npy_intp dim)
+{
+    if (!optional(&how->mean, in[0], NPY_DOUBLE, 1, (npy_intp[]){dim}, "mean") ||
+        !optional(&how->inverse, in[1], NPY_DOUBLE, 1, (npy_intp[]){dim}, "inverse") ||
+        !optional(&how->columns, in[2], NPY_INT64, 1, (npy_intp[]){dim}, "columns") ||
+        !optional(&how->sign, in[3], NPY_DOUBLE, 1, (npy_intp[]){dim}, "sign") ||
+        !optional(&how->mirror, in[4], NPY_UINT8, 1, (npy_intp[]){n}, "mirror"))
+        return 0;
+    const int64_t *columns = data(how->columns);
+    for (npy_intp c = 0; columns && c < dim; c++)
+        if (columns[c] < 0 || columns[c] >= dim) {
+            PyErr_Format(PyExc_ValueError, "columns[%zd] is no column", (Py_ssize_t)c);
+            return 0;
+        }
+    if (how->mirror && (!columns || !how->sign)) {
+        PyErr_SetString(PyExc_ValueError, "mirror needs columns and sign");
+        return 0;
+    }
+    return 1;
+}
+
+static void how_release(How *how)
+{
+    release(how->mean);
+    release(how->inverse);
+    release(how->columns);
+    release(how->sign);
+    release(how->mirror);
+}
+
 static PyObject *clips_gather(PyObject *object, PyObject *args)
 {
     Clips *self = (Clips *)object;
-    PyObject *out, *clip_in, *start_in, *mean_in = NULL, *inverse_in = NULL, *columns_in = NULL, *sign_in = NULL, *mirror_in = NULL;
-    PyArrayObject *clip = NULL, *start = NULL, *mean = NULL, *inverse = NULL, *columns = NULL, *sign = NULL, *mirror = NULL;
+    PyObject *first, *second, *clip_in, *start_in, *in[5] = {NULL}, *result = NULL;
+    PyArrayObject *clip = NULL, *start = NULL;
+    How arrays = {NULL};
     pfnn_error error = {0};
-    pfnn_status status = PFNN_ERROR_VALUE;
-    Py_ssize_t length;
-    int done = 0;
+    pfnn_status status;
 
-    if (!PyArg_ParseTuple(args, "OOOn|OOOOO", &out, &clip_in, &start_in, &length, &mean_in, &inverse_in, &columns_in, &sign_in, &mirror_in))
+    if (!PyArg_ParseTuple(args, "OOOO|OOOOO", &first, &second, &clip_in, &start_in, &in[0], &in[1], &in[2], &in[3], &in[4]))
         return NULL;
     const npy_intp dim = (npy_intp)self->clips.dim;
     if (!required(&clip, clip_in, NPY_INT64, 1, (npy_intp[]){-1}, "clip"))
         goto done;
     const npy_intp n = PyArray_DIM(clip, 0);
-    if (!required(&start, start_in, NPY_INT64, 1, (npy_intp[]){n}, "start") || !is_output(out, n, length, dim) ||
-        !optional(&mean, mean_in, NPY_DOUBLE, 1, (npy_intp[]){dim}, "mean") ||
-        !optional(&inverse, inverse_in, NPY_DOUBLE, 1, (npy_intp[]){dim}, "inverse") ||
-        !optional(&columns, columns_in, NPY_INT64, 1, (npy_intp[]){dim}, "columns") ||
-        !optional(&sign, sign_in, NPY_DOUBLE, 1, (npy_intp[]){dim}, "sign") ||
-        !optional(&mirror, mirror_in, NPY_UINT8, 1, (npy_intp[]){n}, "mirror"))
+    if (!required(&start, start_in, NPY_INT64, 1, (npy_intp[]){n}, "start") || !is_output(first, n, dim) ||
+        (second != Py_None && !is_output(second, n, dim)) || !how_of(&arrays, in, n, dim))
         goto done;
-    for (npy_intp c = 0; columns && c < dim; c++)
-        if (((int64_t *)data(columns))[c] < 0 || ((int64_t *)data(columns))[c] >= dim) {
-            PyErr_Format(PyExc_ValueError, "columns[%zd] is no column", (Py_ssize_t)c);
-            goto done;
-        }
-    if (mirror && (!columns || !sign)) {
-        PyErr_SetString(PyExc_ValueError, "mirror needs columns and sign");
+    const int type = PyArray_TYPE((PyArrayObject *)first);
+    if (second != Py_None && PyArray_TYPE((PyArrayObject *)second) != type) {
+        PyErr_SetString(PyExc_ValueError, "both outputs must be of one type");
         goto done;
     }
 
-    const pfnn_gather how = {data(mean), data(inverse), data(columns), data(sign), data(mirror)};
-    void *to = PyArray_DATA((PyArrayObject *)out);
-    const int is_float = PyArray_TYPE((PyArrayObject *)out) == NPY_FLOAT;
+    const pfnn_gather how = {data(arrays.mean), data(arrays.inverse), data(arrays.columns), data(arrays.sign), data(arrays.mirror)};
+    const int64_t lengths[] = {PyArray_DIM((PyArrayObject *)first, 1), second == Py_None ? 0 : PyArray_DIM((PyArrayObject *)second, 1)};
+    void *to = PyArray_DATA((PyArrayObject *)first);
+    void *after = second == Py_None ? NULL : PyArray_DATA((PyArrayObject *)second);
     Py_BEGIN_ALLOW_THREADS
-    status = is_float ? pfnn_windows_gather_f32(to, &self->clips, data(clip), data(start), n, length, &how, &error)
-                      : pfnn_windows_gather_f64(to, &self->clips, data(clip), data(start), n, length, &how, &error);
+    if (type == NPY_FLOAT)
+        status = pfnn_windows_gather_f32(to, lengths[0], after, lengths[1], &self->clips, data(clip), data(start), n, &how, &error);
+    else
+        status = pfnn_windows_gather_f64(to, lengths[0], after, lengths[1], &self->clips, data(clip), data(start), n, &how, &error);
     Py_END_ALLOW_THREADS
-    if (status != PFNN_OK)
-        pfnnc_raise(&error);
-    done = status == PFNN_OK;
+    result = status == PFNN_OK ? Py_NewRef(Py_None) : pfnnc_raise(&error);
 
 done:
     release(clip);
     release(start);
-    release(mean);
-    release(inverse);
-    release(columns);
-    release(sign);
-    release(mirror);
-    return done ? Py_NewRef(Py_None) : NULL;
+    how_release(&arrays);
+    return result;
 }
 
 static PyObject *clips_blocks(PyObject *object, PyObject *args)
@@ -441,8 +463,8 @@ done:
 
 static PyMethodDef clips_methods[] = {
     {"gather", clips_gather, METH_VARARGS,
-     "gather(out, clip, start, length, mean=None, inverse=None, columns=None, sign=None, mirror=None, /)\n--\n\n"
-     "Fill out (n, length, dim) with windows: see pfnn_windows_gather_f32 of pfnnc.h."},
+     "gather(first, second, clip, start, mean=None, inverse=None, columns=None, sign=None, mirror=None, /)\n--\n\n"
+     "Fill first (n, length, dim) and second, or None, with windows: see pfnn_windows_gather_f32 of pfnnc.h."},
     {"blocks", clips_blocks, METH_VARARGS,
      "blocks(times, fps, clip, frame, root, /)\n--\n\n"
      "Control blocks (n, 4 times) of tracks (frames, 3): see pfnn_trajectory_block_f64 of pfnnc.h."},

@@ -19,6 +19,8 @@ typedef struct {
     void *workspace;
     size_t workspace_size;
     void *y;               /* (characters, out_dim) */
+    PyArrayObject *path, *path_yaw; /* (groups, rows, 3) and (groups, rows) that the characters follow, or NULL */
+    int64_t path_frame;    /* the frame before its first row */
     PyThread_type_lock lock;
 } Rollout;
 
@@ -31,7 +33,11 @@ static int rollout_traverse(PyObject *object, visitproc visit, void *arg)
 
 static int rollout_clear(PyObject *object)
 {
-    Py_CLEAR(((Rollout *)object)->model);
+    Rollout *self = (Rollout *)object;
+
+    Py_CLEAR(self->model);
+    Py_CLEAR(self->path);
+    Py_CLEAR(self->path_yaw);
     return 0;
 }
 
@@ -282,6 +288,17 @@ done:
     return result;
 }
 
+static void want_path(Rollout *self)
+{
+    npy_intp groups = PyArray_DIM(self->path, 0), rows = PyArray_DIM(self->path, 1);
+
+    for (npy_intp i = 0; i < (npy_intp)self->characters; i++) {
+        npy_intp group = groups > 1 ? i : 0;
+        pfnn_rollout_want_path(self->rollout, (size_t)i, (double *)PyArray_DATA(self->path) + group * rows * 3,
+                               (double *)PyArray_DATA(self->path_yaw) + group * rows, (size_t)rows, self->path_frame);
+    }
+}
+
 /* predict and take the answer: 0, or -1 with an exception and the state as it was. The lock is held. */
 static int advance(Rollout *self, double dt)
 {
@@ -290,6 +307,8 @@ static int advance(Rollout *self, double dt)
 
     if (!self->characters)
         return 0;
+    if (self->path)
+        want_path(self);
     if (!self->net) {
         if (predict_callable(self) < 0)
             return -1;
@@ -426,8 +445,8 @@ static PyObject *rollout_step(PyObject *object, PyObject *const *arguments, Py_s
 
 /* ---- many steps --------------------------------------------------------------------------- */
 
-PyDoc_STRVAR(run_doc, "_run(dt, path, path_yaw, features, positions, velocity, phase, yaw)\n--\n\n"
-                      "len(dt) frames into (characters, frames, ...) arrays; path (groups, rows, 3) and path_yaw or None.");
+PyDoc_STRVAR(run_doc, "_run(dt, features, positions, velocity, phase, yaw)\n--\n\n"
+                      "len(dt) frames into (characters, frames, ...) arrays.");
 
 typedef struct {
     PyArrayObject *features, *positions, *velocity, *phase, *yaw;
@@ -447,17 +466,6 @@ static void write_frame(const Rollout *self, const Outputs *to, npy_intp frame, 
     }
 }
 
-static void want_path(Rollout *self, PyArrayObject *path, PyArrayObject *path_yaw)
-{
-    npy_intp groups = PyArray_DIM(path, 0), rows = PyArray_DIM(path, 1);
-
-    for (npy_intp i = 0; i < (npy_intp)self->characters; i++) {
-        npy_intp group = groups > 1 ? i : 0;
-        pfnn_rollout_want_path(self->rollout, (size_t)i, (double *)PyArray_DATA(path) + group * rows * 3,
-                               (double *)PyArray_DATA(path_yaw) + group * rows, (size_t)rows, 0);
-    }
-}
-
 static int fits(const Outputs *to, const Rollout *self, npy_intp frames)
 {
     npy_intp n = (npy_intp)self->characters * frames;
@@ -470,28 +478,25 @@ static int fits(const Outputs *to, const Rollout *self, npy_intp frames)
 static PyObject *rollout_run(PyObject *object, PyObject *arguments)
 {
     Rollout *self = (Rollout *)object;
-    PyObject *dts, *path, *path_yaw;
-    const double *dt, *positions, *yaws;
+    PyObject *dts;
+    const double *dt;
     Outputs to;
 
     if (need_open(self) ||
-        !PyArg_ParseTuple(arguments, "OOOO!O!O!O!O!:_run", &dts, &path, &path_yaw, &PyArray_Type, &to.features,
+        !PyArg_ParseTuple(arguments, "OO!O!O!O!O!:_run", &dts, &PyArray_Type, &to.features,
                           &PyArray_Type, &to.positions, &PyArray_Type, &to.velocity, &PyArray_Type, &to.phase,
                           &PyArray_Type, &to.yaw))
         return NULL;
-    if (doubles(&dt, dts, -1, "dt") || doubles(&positions, path, -1, "path") ||
-        doubles(&yaws, path_yaw, size_of(path) / 3, "path yaw"))
+    if (doubles(&dt, dts, -1, "dt"))
         return NULL;
     npy_intp frames = size_of(dts);
-    if (!dt || !fits(&to, self, frames) || (positions && (!yaws || PyArray_NDIM((PyArrayObject *)path) != 3))) {
+    if (!dt || !fits(&to, self, frames)) {
         PyErr_SetString(PyExc_ValueError, "outputs must fit the characters and frames");
         return NULL;
     }
     int failed = 0;
     lock_rollout(self);
     for (npy_intp frame = 0; frame < frames && !failed; frame++) {
-        if (positions)
-            want_path(self, (PyArrayObject *)path, (PyArrayObject *)path_yaw);
         failed = advance(self, dt[frame]) < 0 || PyErr_CheckSignals() < 0;
         if (!failed)
             write_frame(self, &to, frame, frames);
@@ -499,6 +504,39 @@ static PyObject *rollout_run(PyObject *object, PyObject *arguments)
     PyThread_release_lock(self->lock);
     if (failed)
         return NULL;
+    Py_RETURN_NONE;
+}
+
+PyDoc_STRVAR(follow_doc, "_follow(path, yaw)\n--\n\n"
+                         "From the next frame on follow a path (groups, rows, 3) with yaw (groups, rows); groups: 1, or one a\n"
+                         "character. None, None: what _want says.");
+
+static PyObject *rollout_follow(PyObject *object, PyObject *arguments)
+{
+    Rollout *self = (Rollout *)object;
+    PyObject *path, *yaw;
+    const double *positions, *yaws;
+
+    if (need_open(self) || !PyArg_ParseTuple(arguments, "OO:_follow", &path, &yaw) ||
+        doubles(&positions, path, -1, "path") || doubles(&yaws, yaw, size_of(path) / 3, "path yaw"))
+        return NULL;
+    if (positions) {
+        PyArrayObject *array = (PyArrayObject *)path;
+        npy_intp groups = PyArray_NDIM(array) == 3 ? PyArray_DIM(array, 0) : 0;
+        if ((groups != 1 && groups != (npy_intp)self->characters) || PyArray_DIM(array, 1) < 1 ||
+            PyArray_DIM(array, 2) != 3 || !yaws)
+            return PyErr_Format(PyExc_ValueError, "path must have shape (characters or 1, rows, 3), and a yaw");
+        Py_INCREF(path);
+        Py_INCREF(yaw);
+    }
+    lock_rollout(self);
+    PyArrayObject *path_before = self->path, *yaw_before = self->path_yaw;
+    self->path = positions ? (PyArrayObject *)path : NULL;
+    self->path_yaw = positions ? (PyArrayObject *)yaw : NULL;
+    self->path_frame = pfnn_rollout_count(self->rollout);
+    PyThread_release_lock(self->lock);
+    Py_XDECREF((PyObject *)path_before);
+    Py_XDECREF((PyObject *)yaw_before);
     Py_RETURN_NONE;
 }
 
@@ -608,6 +646,7 @@ static PyMethodDef rollout_methods[] = {
     {"_history", rollout_history, METH_NOARGS, NULL},
     {"step", (PyCFunction)(void (*)(void))rollout_step, METH_FASTCALL | METH_KEYWORDS, step_doc},
     {"_run", rollout_run, METH_VARARGS, run_doc},
+    {"_follow", rollout_follow, METH_VARARGS, follow_doc},
     {"_want", rollout_want, METH_VARARGS, want_doc},
     {"_root", rollout_root, METH_O, root_doc},
     {"_foreseen", rollout_foreseen, METH_O, foreseen_doc},

@@ -221,7 +221,7 @@ fail:
 
 /* Rows' tracks from the clips' (tuple of (T, 3) arrays), the clip and the frame of each row. */
 static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject *tracks, PyObject *clips, PyObject *frames,
-                        const double **track, int64_t *length)
+                        PyObject *mirrored, const double **track, int64_t *length)
 {
     const int64_t *clip, *frame;
     if (self->config.n_times == 0)
@@ -230,6 +230,8 @@ static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject
         PyErr_SetString(PyExc_TypeError, "tracks must be a tuple of arrays");
         return false;
     }
+    if (mirrored != Py_None && !(batch->mirrored = data_of(mirrored, NPY_UINT8, batch->rows, "mirrored")))
+        return false;
     if (!(clip = data_of(clips, NPY_INT64, batch->rows, "clips")) || !(frame = data_of(frames, NPY_INT64, batch->rows, "frames")))
         return false;
     for (int64_t i = 0; i < batch->rows; i++) {
@@ -285,15 +287,15 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
 {
     TrainStep *self = (TrainStep *)object;
     const pfnn_frame_layout *f = &self->config.frame;
-    PyObject *x, *y, *phase, *phases, *rates, *tracks, *clips, *frames, *seeds, *weights, *result = NULL;
+    PyObject *x, *y, *phase, *phases, *rates, *tracks, *clips, *frames, *mirrored, *seeds, *weights, *result = NULL;
     pfnn_train_batch batch = {0};
     pfnn_error error;
     pfnn_status status = PFNN_OK;
     double losses[PFNN_TERMS];
     int backward;
 
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
-                          &seeds, &batch.noise, &batch.window_noise, &weights, &batch.steps, &backward))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
+                          &mirrored, &seeds, &batch.noise, &batch.window_noise, &weights, &batch.steps, &backward))
         return NULL;
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "this TrainStep is at work in another thread");
@@ -321,7 +323,7 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
     int64_t *length = calloc((size_t)batch.rows, sizeof *length);
     if (!track || !length)
         PyErr_NoMemory();
-    else if (read_tracks(self, &batch, tracks, clips, frames, track, length)) {
+    else if (read_tracks(self, &batch, tracks, clips, frames, mirrored, track, length)) {
         self->busy = true;
         Py_BEGIN_ALLOW_THREADS
         status = pfnn_trainer_gradient(self->trainer, losses, &batch, backward, pfnnc_num_threads(), &error);
@@ -377,7 +379,8 @@ static PyObject *step_store(PyObject *object, PyObject *out)
 
 static PyMethodDef step_methods[] = {
     {"gradient", step_gradient, METH_VARARGS,
-     "gradient($self, x, y, phase, phases, rates, tracks, clips, frames, seeds, noise, window_noise, weights, steps, backward)\n"
+     "gradient($self, x, y, phase, phases, rates, tracks, clips, frames, mirrored, seeds, noise, window_noise,\n"
+     "         weights, steps, backward)\n"
      "--\n\nThe weighted terms of a batch's loss; with backward its gradient, for update or store."},
     {"update", step_update, METH_VARARGS,
      "update($self, lr, weight_decay, beta1, beta2, eps, step, clip, average)\n--\n\nAdamW with the last gradient."},

@@ -1,0 +1,286 @@
+"""What a preset is made of, and the training data that it asks for: clips in, rows of features out."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+
+from . import _check
+from .features import FeatureSpec, point_positions
+from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
+from .skeleton import Clip, Skeleton
+from .training import Trainer
+from .trajectory import Trajectory
+
+STILL = 0.01  # rad: a joint whose rotation spreads less, and has no other joint or end to move, is not encoded
+MOST_CLIPS = 100_000
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Everything that `MotionModel.train` decides; each field can be overridden by its name.
+
+    ``scales`` are the speeds at which each clip is played, ``mirror`` adds every clip's mirror image, ``windows`` is how
+    many windows are trained on in all, where ``epochs`` does not say it. ``training`` holds options of `Trainer`.
+    """
+
+    joints: object = "moving"  # "all", "moving", or names
+    features: dict = field(default_factory=dict)  # options of FeatureSpec
+    times: tuple[float, ...] = ()  # of the Trajectory; () for none
+    legs: bool = False  # leg points and contacts stand among the features
+    feet: tuple = ()  # names (left, right) of what touches the ground; () finds them
+    normalize: str = "velocity"
+    input_len: int = 12
+    output_len: int = 6
+    stride: int = 4
+    scales: tuple[float, ...] = (1.0,)
+    mirror: object = False  # or pairs of names, left to right
+    hidden: int = 256
+    n_kernels: int = 8
+    beta: float = 8.0
+    kernel: str = "rbf"
+    activation: str = "relu"
+    init: str = "article"
+    last_layer: float = 1.0  # factor on the last layer's first weights
+    epochs: int | None = None
+    windows: int = 0
+    training: dict = field(default_factory=dict)
+
+    def __post_init__(self):
+        if isinstance(self.joints, str):
+            _check.option(self.joints, "joints", ("all", "moving"))
+        for name in ("input_len", "output_len", "stride", "hidden", "n_kernels"):
+            _check.integer(getattr(self, name), name, least=1)
+        _check.integer(self.windows, "windows", least=0)
+        _check.flag(self.legs, "legs")
+        if not isinstance(self.mirror, dict):
+            _check.flag(self.mirror, "mirror")
+        _check.option(self.normalize, "normalize", ("velocity", "all"))
+        for name in ("scales", "times", "feet"):
+            value = getattr(self, name)
+            if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
+                raise TypeError(f"{name} must be a sequence, got {value!r}")
+        if not len(self.scales):
+            raise ValueError("scales must hold at least one number, got none")
+        for i, scale in enumerate(self.scales):
+            _check.number(scale, f"scales[{i}]", above=0, most=100)
+        if len(self.feet) not in (0, 2):
+            raise ValueError(f"feet must be the names of the left and the right foot, got {self.feet!r}")
+
+
+ARTICLE = Recipe(
+    joints="all",
+    epochs=200,
+    output_len=8,
+    training={"rollout": 8, "noise": 0.1, "average": 0.99, "clip_norm": 1.0},
+)
+
+CONTROLLER = Recipe(
+    features={"representation": "6d", "frame": "heading", "height": True, "phase_step": True},
+    times=(1 / 3, 2 / 3, 1.0),
+    legs=True,
+    normalize="all",
+    input_len=2,
+    output_len=16,
+    stride=3,
+    scales=(0.87, 1.0, 1.13),
+    mirror=True,
+    hidden=128,
+    n_kernels=4,
+    kernel="catmull_rom",
+    activation="elu",
+    init="he",
+    last_layer=0.1,
+    windows=72_000,
+    training={
+        "batch_size": 32,
+        "rollout": (4, 8, 16),
+        "noise": 0.05,
+        "window_noise": 0.1,
+        "contact_weight": 2.0,
+        "root_weight": 0.1,
+        "points_weight": 0.3,
+        "phase_weight": 0.05,
+        "trajectory_weight": 0.02,
+        "clip_norm": 1.0,
+        "average": 0.995,
+        "schedule": "step",
+    },
+)
+
+PRESETS = {"article": ARTICLE, "controller": CONTROLLER}
+
+
+def recipe_of(preset: str, overrides: dict) -> Recipe:
+    """A preset with overrides: fields of `Recipe`, options of `FeatureSpec` and of `Trainer` by name."""
+    recipe = PRESETS[_check.option(preset, "preset", tuple(PRESETS))]
+    own = {f.name for f in fields(Recipe)} - {"features", "training", "last_layer", "epochs"}
+    of_spec = {f.name for f in fields(FeatureSpec)} - {"joints"}
+    of_trainer = set(inspect.signature(Trainer).parameters) - {
+        "model", "seed", "spec", "normalizer", "fps", "avg_stride", "skeleton", "feet", "t_max",
+    }  # fmt: skip
+    for name, value in overrides.items():
+        if name in own:
+            recipe = replace(recipe, **{name: value})
+        elif name in of_spec:
+            recipe = replace(recipe, features={**recipe.features, name: value})
+        elif name in of_trainer:
+            recipe = replace(recipe, training={**recipe.training, name: value})
+        else:
+            known = ", ".join(sorted(own | of_spec | of_trainer))
+            raise TypeError(f"train() got an unknown option {name!r}; there are {known}")
+    return recipe
+
+
+def check_clips(clips) -> list[Clip]:
+    """At least one clip; all of one frame rate and with the joints of the first."""
+    if isinstance(clips, Clip):
+        clips = [clips]
+    if isinstance(clips, (str, bytes)) or not hasattr(clips, "__iter__"):
+        raise TypeError(f"clips must be a list of clips, got {type(clips).__name__}")
+    clips = list(clips)
+    if not clips:
+        raise ValueError("clips must hold at least one clip, got none")
+    for i, clip in enumerate(clips):
+        if not isinstance(clip, Clip):
+            raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
+        first = clips[0]
+        if abs(clip.fps - first.fps) > 1e-6 * first.fps:
+            raise ValueError(
+                f"clips[{i}]{_named(clip)} has {clip.fps:g} frames a second, clips[0] has {first.fps:g}: resample them"
+            )
+        if set(clip.skeleton.names) != set(first.skeleton.names):
+            odd = sorted(set(clip.skeleton.names) ^ set(first.skeleton.names))
+            raise ValueError(f"clips[{i}]{_named(clip)} has other joints than clips[0]: {', '.join(odd[:5])}")
+    return clips
+
+
+def _named(clip: Clip) -> str:
+    return f" ({clip.name})" if clip.name else ""
+
+
+def check_labels(phases, clips: list[Clip]) -> list[tuple[np.ndarray, np.ndarray | None]]:
+    """Phase (T,) and contacts (T, 2) or None of every clip."""
+    if phases is None:
+        from .phase import label_phase
+
+        phases = [label_phase(clip) for clip in clips]
+    if isinstance(phases, (str, bytes)) or not hasattr(phases, "__len__"):
+        raise TypeError(f"phases must be a list with one array a clip, got {type(phases).__name__}")
+    if len(phases) != len(clips):
+        raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
+    result = []
+    for i, (labels, clip) in enumerate(zip(phases, clips, strict=True)):
+        phase = _check.phases(getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
+        contacts = getattr(labels, "contacts", None)
+        result.append((phase % 1.0, None if contacts is None else np.asarray(contacts, bool)))
+    if not any(np.isfinite(phase).any() for phase, _ in result):
+        raise ValueError("phases must hold a phase somewhere: every frame of every clip is without")
+    return result
+
+
+def moving_joints(clips: list[Clip]) -> tuple[list[str], dict[str, np.ndarray]]:
+    """Names of the joints that move, the root first, and the mean rotation of every other one."""
+    names = list(clips[0].skeleton.names)
+    moving, rest = [names[0]], {}
+    for name in names[1:]:
+        q = np.concatenate([clip.rotations[:, clip.skeleton.index(name)] for clip in clips])
+        mean = quat_mean(q)
+        away = quat_to_exp_map(quat_mul(quat_conj(mean), q))
+        if np.sqrt((away**2).sum(axis=-1).mean()) > STILL:
+            moving.append(name)
+        else:
+            rest[name] = mean
+    return moving, rest
+
+
+def leg_points(skeleton: Skeleton, feet: tuple) -> tuple[tuple[str, ...], tuple[str, str]]:
+    """Names of knee, ankle and toe tip of both sides, and of what touches the ground on either side."""
+    points, soles = [], []
+    sides = skeleton.find_feet() if not feet else [[skeleton.index(name)] if isinstance(name, str) else name for name in feet]
+    for chain in sides:
+        ankle, tip = chain[0], skeleton.names[chain[-1]]
+        if len(chain) == 1 and any(parent == ankle for parent, _ in skeleton.end_sites):
+            tip = f"{skeleton.names[ankle]}_end"
+        knee = int(skeleton.parents[ankle])
+        points += [skeleton.names[j] for j in (knee, ankle) if j >= 0] + ([tip] if tip != skeleton.names[ankle] else [])
+        soles.append(tip)
+    return tuple(dict.fromkeys(points)), (soles[0], soles[1])
+
+
+def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, str] | tuple[()], dict[str, np.ndarray]]:
+    """The features of a recipe, the soles for contacts, and the rotations of joints that are left out."""
+    skeleton, rest = clips[0].skeleton, {}
+    options = dict(recipe.features)
+    if recipe.joints == "moving":
+        joints, rest = moving_joints(clips)
+        joints = joints[1:] or joints  # the root's own rotation is the orientation
+    elif recipe.joints == "all":
+        same = all(list(clip.skeleton.names) == list(skeleton.names) for clip in clips)
+        joints = len(skeleton) if same else list(skeleton.names)
+    else:
+        joints = recipe.joints
+        named = skeleton.names if isinstance(joints, int) else set(joints)
+        rest = {name: q for name, q in moving_joints(clips)[1].items() if name not in named}
+    soles = ()
+    if recipe.legs:
+        points, soles = leg_points(skeleton, recipe.feet)
+        options = {"points": points, "contacts": True, **options}
+    if recipe.times:
+        options.setdefault("control", Trajectory(recipe.times))
+    return FeatureSpec(joints, **options), soles, rest
+
+
+def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
+    """(T, 2) bool: the sole is low, under 3 cm above its floor, and slow, under a quarter of its swing's speed.
+
+    The scale is the clip's own: planted feet of retargeted recordings slide faster than any fixed threshold allows.
+    """
+    tips = point_positions(clip, soles)
+    speed = np.zeros(tips.shape[:2])
+    if len(clip) > 1:
+        speed[1:] = np.linalg.norm(np.diff(tips, axis=0), axis=-1) * clip.fps
+        speed[0] = speed[1]
+    height = tips[:, :, 1] - np.percentile(tips[:, :, 1], 2)
+    return (height < 0.03) & (speed < 0.25 * np.percentile(speed, 95))
+
+
+def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.ndarray]:
+    """A clip played `scale` times as fast, at its own frame rate, and its phase."""
+    if scale == 1:
+        return clip, phase
+    quick = Clip(clip.skeleton, clip.root_positions, clip.rotations, clip.fps * scale, clip.name).resample(clip.fps)
+    times = np.arange(len(quick)) * scale
+    i = np.minimum(times.astype(int), len(clip) - 1)
+    j = np.minimum(i + 1, len(clip) - 1)
+    step = (phase[j] - phase[i] + 0.5) % 1 - 0.5
+    share = times - i
+    between = np.where(share > 0, phase[i] + share * np.where(share > 0, step, 0), phase[i])
+    return quick, between % 1
+
+
+def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels) -> tuple[list, list]:
+    """Rows of features and phases of every clip at every speed."""
+    rows, phases = [], []
+    for clip, (phase, contacts) in zip(clips, labels, strict=True):
+        for scale in recipe.scales:
+            played, played_phase = played_at(clip, phase, scale)
+            touching = None
+            if spec.contacts:
+                touching = contacts if contacts is not None and scale == 1 else sole_contacts(played, soles)
+            rows.append(spec.encode(played, contacts=touching))
+            phases.append(played_phase)
+    return rows, phases
+
+
+class quiet(warnings.catch_warnings):  # noqa: N801
+    """Warnings of short clips and of columns that hardly move are normal here."""
+
+    def __enter__(self):
+        result = super().__enter__()
+        warnings.simplefilter("ignore", UserWarning)
+        return result

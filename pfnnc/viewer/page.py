@@ -1,0 +1,194 @@
+"""One HTML file that plays one or two clips and needs nothing else: no server, no network, no library."""
+
+import base64
+import html
+import json
+import os
+import re
+from collections.abc import Sequence
+from importlib.resources import files
+from string import Template
+
+import numpy as np
+
+from .. import _check
+from .._files import written_whole
+from ..rotation import quat_rotate
+from ..skeleton import Clip
+
+MOST_FRAMES = 200_000
+WIDTHS = (  # of limbs in shares of the figure's height, by the name of the joint at their upper end
+    (r"head", 0.095),
+    (r"neck", 0.055),
+    (r"finger|thumb|index|middle|ring|pinky|hand|wrist", 0.026),
+    (r"toe|foot|ankle", 0.040),
+    (r"fore|elbow|lowerarm|shoulder$|arm$", 0.042),
+    (r"upleg|hip$|thigh|upperleg|hipjoint", 0.070),
+    (r"leg|knee|shin|calf", 0.052),
+    (r"spine|chest|hips|pelvis|torso|lowerback|abdomen|root", 0.085),
+    (r"collar|clav", 0.050),
+)
+
+
+def write_page(
+    path: str | os.PathLike,
+    clips: Clip | Sequence[Clip],
+    *,
+    titles: Sequence[str] | None = None,
+    phases: Sequence | None = None,
+    contacts: Sequence | None = None,
+    feet: Sequence | None = None,
+    heading: str | None = None,
+) -> None:
+    """Write a self-contained page that plays one or two clips side by side.
+
+    titles: one a clip, the clips' names by default. phases: for each clip (T,) cycles, NaN where there is none, or
+    None. contacts: for each clip (T, feet) bool, or None. feet: for each clip one entry a foot, left first: the
+    names or indices of its joints (an ankle, or ankle and toe); by default what the skeleton's names tell. heading:
+    the page's title.
+
+    Positions are kept to a tenth of a millimetre. ``ValueError`` and ``TypeError`` for wrong arguments, ``OSError``
+    where the file cannot be written; it is written whole or not at all.
+    """
+    try:
+        clips = [clips] if isinstance(clips, Clip) else list(clips)
+    except TypeError:
+        raise TypeError(f"clips must be one or two clips, got {type(clips).__name__}") from None
+    if not 1 <= len(clips) <= 2:
+        raise ValueError(f"clips must be one or two clips, got {len(clips)}")
+    shown = []
+    for i, clip in enumerate(clips):
+        if not isinstance(clip, Clip):
+            raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
+        if not 1 <= len(clip) <= MOST_FRAMES:
+            raise ValueError(f"clips[{i}] must have 1 to {MOST_FRAMES} frames, got {len(clip)}")
+        part = [_one_each(given, name, len(clips))[i] for given, name in _named(titles, phases, contacts, feet)]
+        shown.append(_clip_data(clip, i, *part))
+    text = json.dumps({"clips": shown}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    source = {kind: files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
+    page = Template(source["html"]).substitute(
+        title=html.escape(heading or " and ".join(item["title"] for item in shown)),
+        style=source["css"],
+        script=source["js"],
+        data=text,
+    )
+    with written_whole(path, "w", encoding="utf-8") as file:
+        file.write(page)
+
+
+def _named(titles, phases, contacts, feet):
+    return (titles, "titles"), (phases, "phases"), (contacts, "contacts"), (feet, "feet")
+
+
+def _one_each(given, name: str, count: int) -> list:
+    if given is None:
+        return [None] * count
+    if isinstance(given, str):
+        raise TypeError(f"{name} must be a sequence with one entry a clip, got {given!r}")
+    try:
+        given = list(given)
+    except TypeError:
+        raise TypeError(f"{name} must be a sequence with one entry a clip, got {type(given).__name__}") from None
+    if len(given) != count:
+        raise ValueError(f"{name} must have one entry a clip ({count}), got {len(given)}")
+    return given
+
+
+def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
+    """What the page needs of one clip, arrays in base64."""
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"titles[{i}] must be a string, got {type(title).__name__}")
+    points, bones = _points(clip)
+    root = np.ascontiguousarray(points[:, 0], np.float32)
+    offset = points - root[:, None].astype(np.float64)
+    step = max(1e-4, float(np.abs(offset).max(initial=0.0)) / 32767)
+    size = _height(points)
+    low = float(np.quantile(points[..., 1].min(axis=1), 0.02))
+    feet = _feet(clip, i, feet)
+    if contact is not None:
+        contact = np.asarray(contact)
+        if contact.dtype != np.bool_ or contact.shape != (len(clip), len(feet)):
+            wanted = f"bool of shape ({len(clip)}, {len(feet)})"
+            raise ValueError(f"contacts[{i}] must be {wanted}, got {contact.dtype} of {contact.shape}")
+    if phase is not None:
+        phase = _check.phases(phase, f"phases[{i}]", (len(clip),), nan=True, dtype=np.float32)
+    return {
+        "title": title if title is not None else clip.name or f"clip {i + 1}",
+        "fps": clip.fps,
+        "frames": len(clip),
+        "count": points.shape[1],
+        "size": size,
+        "floor": 0.0 if abs(low) < 0.06 * size else low,
+        "step": step,
+        "root": _base64(root, "<f4"),
+        "points": _base64(np.rint(offset / step), "<i2"),
+        "bones": [[child, parent, width * size, side] for child, parent, width, side in bones],
+        "feet": feet,
+        "phase": None if phase is None else _base64(phase, "<f4"),
+        "contacts": None if contact is None else _base64(contact, "|u1"),
+    }
+
+
+def _base64(array, dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode("ascii")
+
+
+def _height(points: np.ndarray) -> float:
+    """About the height of the figure: the greatest extent of a typical frame."""
+    extent = np.ptp(points, axis=1)
+    height = float(np.median(extent.max(axis=1)))
+    return height if height > 1e-9 else 1.0
+
+
+def _points(clip: Clip):
+    """Joints and End Sites (T, P, 3), and the bones between them: child, parent, relative width, side."""
+    skeleton, positions = clip.skeleton, clip.positions()
+    ends = skeleton.end_sites
+    bones = []
+    for joint, parent in enumerate(skeleton.parents.tolist()):
+        if parent >= 0:
+            bones.append((joint, parent, *_look(skeleton.names[parent], skeleton.names[joint])))
+    if ends:
+        turns = clip.world_rotations()
+        tips = [positions[:, joint] + quat_rotate(turns[:, joint], offset) for joint, offset in ends]
+        for n, (joint, _) in enumerate(ends):
+            bones.append((len(skeleton) + n, joint, *_look(skeleton.names[joint], skeleton.names[joint])))
+        positions = np.concatenate([positions, np.stack(tips, axis=1)], axis=1)
+    if not bones:
+        bones.append((0, 0, 0.1, 2))
+    return positions, bones
+
+
+def _look(parent: str, child: str) -> tuple[float, int]:
+    """Width of the limb and its side: 0 left, 1 right, 2 middle."""
+    name = re.sub(r"[^a-z]", "", parent.split(":")[-1].lower())
+    width = next((width for pattern, width in WIDTHS if re.search(pattern, name)), 0.045)
+    own = child.split(":")[-1]
+    if re.search(r"left|^l(?=[A-Z_.])|[_.]l$", own, re.IGNORECASE if "left" in own.lower() else 0):
+        return width, 0
+    if re.search(r"right|^r(?=[A-Z_.])|[_.]r$", own, re.IGNORECASE if "right" in own.lower() else 0):
+        return width, 1
+    return width, 2
+
+
+def _feet(clip: Clip, i: int, feet) -> list[list[int]]:
+    if feet is None:
+        try:
+            return [list(map(int, foot)) for foot in clip.skeleton.find_feet()]
+        except ValueError:
+            return []
+    result = []
+    for n, foot in enumerate(feet):
+        joints = [foot] if isinstance(foot, (str, int, np.integer)) else list(foot)
+        last = len(clip.skeleton) - 1
+        result.append(
+            [
+                clip.skeleton.index(j)
+                if isinstance(j, str)
+                else _check.integer(j, f"feet[{i}][{n}]", least=0, most=last)
+                for j in joints
+            ]
+        )
+        if not result[-1]:
+            raise ValueError(f"feet[{i}][{n}] names no joint")
+    return result

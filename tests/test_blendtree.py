@@ -1,0 +1,167 @@
+"""Blends of made clips, whose cycles, paths and feet are known."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from pfnnc import BlendTree, Clip, foot_slide, make_gait_clip, quat_yaw
+
+
+def made(kind, **options):
+    clip = make_gait_clip(kind, fps=120, **options)
+    return clip.clip, clip.phase
+
+
+def tree_of(*pairs):
+    return BlendTree([clip for clip, _ in pairs], [phase for _, phase in pairs])
+
+
+@pytest.fixture(scope="module")
+def pair():
+    return tree_of(made("walk", speed=1.4, cadence=1.0), made("run", speed=4.0, cadence=1 / 0.7))
+
+
+@pytest.fixture(scope="module")
+def plane():
+    turns = (-0.8, 0.0, 0.8)
+    return tree_of(*(made("walk", speed=v, turn_rate=w, seconds=12.0) for v in (0.8, 1.6) for w in turns))
+
+
+def test_u64_stride_speed_and_duration_come_from_the_same_weights(pair):
+    assert_allclose([c.duration for c in pair.cycles], [1.0, 0.7], atol=1e-9)
+    assert_allclose([c.stride for c in pair.cycles], [1.4, 2.8], rtol=2e-3)
+    half = pair.cycle([0.5, 0.5])
+    assert_allclose([half.duration, half.stride, half.speed], [0.85, 2.1, 2.470588], rtol=2e-3)
+    wanted = pair.weights(half.speed)
+    assert_allclose(wanted, [0.5, 0.5], atol=1e-6)
+
+
+@pytest.mark.parametrize("speed", [1.4, 1.9, 2.470588, 3.3, 4.0])
+def test_the_root_goes_at_the_speed_asked_for(pair, speed):
+    clip = pair.synthesize(speed, n_frames=1201, fps=60).clip
+    moved = np.linalg.norm((clip.root_positions[-1] - clip.root_positions[0])[[0, 2]]) / 20
+    assert_allclose(moved, speed, rtol=5e-3)
+
+
+def test_beyond_the_clips_the_nearest_is_done_and_the_feet_still_fit(pair):
+    assert_allclose(pair.weights([0.2, 9.0]), [[1, 0], [0, 1]], atol=1e-12)
+    slow = pair.synthesize(0.2, n_frames=601, fps=60)
+    assert_allclose(np.linalg.norm(slow.clip.root_positions[-1]) / 10, 1.4, rtol=0.1)
+
+
+def test_u65_clips_half_a_cycle_apart_keep_their_amplitude():
+    left, right = made("walk", start_foot="left"), made("walk", start_foot="right")
+    naive = 0.5 * (left[0].positions() + right[0].positions())
+    both = tree_of(left, right)
+    blended = both._play(np.full((600, 2), 0.5), 120, 0.0, np.zeros(3), 0.0).clip
+    foot = left[0].skeleton.index("LeftFoot")
+
+    def lift(positions):
+        return np.ptp(positions[:, foot, 1])
+
+    assert lift(naive) < 0.7 * lift(left[0].positions())  # what shuffling looks like
+    assert_allclose(lift(blended.positions()), lift(left[0].positions()), rtol=0.05)
+
+
+def test_u66_displacements_are_blended_in_the_body_frame():
+    west, north = made("walk", heading=-np.pi / 2), made("walk", heading=0.0)
+    tree = tree_of(west, north)
+    blended = tree._play(np.full((480, 2), 0.5), 120, 0.0, np.zeros(3), 0.0).clip
+    moved = blended.root_positions[-1] - blended.root_positions[0]
+    alone = north[0].root_positions[479] - north[0].root_positions[0]
+    assert_allclose(moved[[0, 2]], alone[[0, 2]], atol=0.03)
+    assert_allclose(moved[2], 1.3 * 479 / 120, rtol=0.01)
+
+
+def test_a_blend_of_one_clip_keeps_its_feet_where_they_are():
+    walk = make_gait_clip("walk", fps=120)
+    out = BlendTree([walk.clip], [walk.phase]).synthesize(1.3, n_frames=600, fps=120)
+    foot = walk.clip.skeleton.index("LeftFoot")
+    stands = (out.phase > 0.05) & (out.phase < 0.33)
+    slides = foot_slide(out.clip.positions()[:, [foot]], stands[:, None])
+    assert np.median(slides) < 8.0  # millimetres: what is left of the sampling by phase
+    assert_allclose(out.phase[:3], np.arange(3) / 120 / walk.strikes[0][1], atol=1e-9)
+
+
+def test_two_dimensions_reach_speed_and_turn(plane):
+    assert plane.dimensions == 2
+    for speed, turn in ((0.8, 0.8), (1.2, 0.0), (1.0, -0.4), (1.5, 0.55)):
+        weights = plane.weights(speed, turn)
+        cycle = plane.cycle(weights)
+        assert_allclose([cycle.speed, cycle.turn_rate], [speed, turn], atol=0.02)
+        assert (weights > 1e-9).sum() <= 3
+        out = plane.synthesize(speed, turn, n_frames=601, fps=60, yaw=1.0)
+        yaw = np.unwrap(quat_yaw(out.clip.rotations[:, 0]))
+        assert_allclose((yaw[-1] - yaw[0]) / 10, turn, atol=0.03)
+
+
+def test_weights_change_smoothly(plane):
+    speed = np.linspace(0.5, 2.0, 400)
+    turn = 0.9 * np.sin(np.linspace(0, 7, 400))
+    weights = plane.weights(speed, turn)
+    assert_allclose(weights.sum(axis=1), 1, atol=1e-12)
+    assert np.abs(np.diff(weights, axis=0)).max() < 0.12
+
+
+def test_standing_is_a_pose_at_speed_zero():
+    idle, walk = made("idle"), made("walk", speed=1.2)
+    tree = tree_of(idle, walk)
+    assert_allclose(tree.points[0], 0, atol=1e-12)
+    out = tree.synthesize(0.0, n_frames=60)
+    assert_allclose(np.ptp(out.clip.root_positions, axis=0), 0, atol=1e-9)
+    slow = tree.synthesize(0.6, n_frames=601, fps=60).clip
+    assert_allclose(np.linalg.norm(slow.root_positions[-1] - slow.root_positions[0]) / 10, 0.6, rtol=0.03)
+
+
+def test_speeds_that_change(pair):
+    out = pair.synthesize(np.linspace(1.4, 4.0, 300), fps=30)
+    assert len(out.clip) == 300 and out.weights.shape == (300, 2)
+    steps = np.mod(np.diff(out.phase), 1)
+    assert (np.diff(steps) > -1e-12).all()  # the cadence grows with the speed
+    assert np.isfinite(out.clip.rotations).all()
+
+
+def test_starts_where_it_is_told(pair):
+    out = pair.synthesize(2.0, n_frames=3, origin=(1, 0.5, 2), yaw=np.pi / 2, phase=0.25)
+    assert_allclose(out.clip.root_positions[0, [0, 2]], [1, 2])
+    assert out.clip.root_positions[0, 1] > 1.2 and out.phase[0] == 0.25
+    assert out.clip.root_positions[2, 0] > 1.1
+    assert len(pair.synthesize(2.0, n_frames=0).clip) == 0
+
+
+WALK = make_gait_clip("walk", seconds=3.0)
+
+
+@pytest.mark.parametrize(
+    "call, error, message",
+    [
+        (lambda: BlendTree([]), ValueError, "at least one clip"),
+        (lambda: BlendTree([3]), TypeError, r"clips\[0\] must be a Clip"),
+        (lambda: BlendTree([WALK.clip], []), ValueError, "phases must have one entry a clip"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase[:5]]), ValueError, r"phases\[0\] must have shape"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase * 3]), ValueError, r"phases\[0\]\[11\]=1.03.* is not in"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase * np.nan]), ValueError, "has no whole cycle"),
+        (lambda: BlendTree([WALK.clip[:5]], [WALK.phase[:5]]), ValueError, "has no whole cycle"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).weights(np.nan), ValueError, "speed=nan"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).weights("fast"), TypeError, "speed must be"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).weights([1, 2], [1, 2, 3]), ValueError, "does not broadcast"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).cycle([0.5]), ValueError, "sum to 1"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize(1.0), ValueError, "n_frames must be given"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize([1.0, 1.0], n_frames=3), ValueError, "does not fit"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize(1.0, n_frames=-1), ValueError, "n_frames must be"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize(1.0, n_frames=1, fps=0), ValueError, "fps must be"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize(1.0, n_frames=1, phase=2), ValueError, "phase=2"),
+        (lambda: BlendTree([WALK.clip], [WALK.phase]).synthesize(np.ones((2, 2))), ValueError, "must be a number"),
+    ],
+)
+def test_bad_input(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_other_joints_are_refused():
+    from pfnnc import Skeleton
+
+    one = Clip(Skeleton(["a"], [-1], [[0, 0, 0]]), np.zeros((2, 3)), np.tile([1.0, 0, 0, 0], (2, 1, 1)), 30)
+    with pytest.raises(ValueError, match=r"clips\[1\] has other joints"):
+        BlendTree([WALK.clip, one])
