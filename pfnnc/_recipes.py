@@ -166,7 +166,7 @@ def _named(clip: Clip) -> str:
 def check_labels(phases, clips: list[Clip]) -> list[tuple[np.ndarray, np.ndarray | None]]:
     """Phase (T,) and contacts (T, 2) or None of every clip."""
     if phases is None:
-        from .phase import label_phase
+        from .phase_label import label_phase
 
         phases = [label_phase(clip) for clip in clips]
     if isinstance(phases, (str, bytes)) or not hasattr(phases, "__len__"):

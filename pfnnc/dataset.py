@@ -507,7 +507,7 @@ def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
         if labels is None:
             if not isinstance(clip, Clip):
                 raise ValueError(f"phases[{i}] must be given, as clips[{i}] is an array that nobody can label")
-            from .phase import label_phase
+            from .phase_label import label_phase
 
             labels = label_phase(clip)
         phase = getattr(labels, "phase", labels)

@@ -375,7 +375,7 @@ class FeatureSpec:
                 raise ValueError("contacts are given, but the spec has contacts=False")
             return None
         if contacts is None:
-            from .phase import label_phase
+            from .phase_label import label_phase
 
             contacts = label_phase(clip).contacts
         contacts = _check.array(contacts, "contacts", (len(clip), 2), dtype=np.float64)
