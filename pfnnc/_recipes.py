@@ -11,13 +11,14 @@ import numpy as np
 
 from . import _check
 from .features import FeatureSpec, point_positions
+from .normalizer import Normalizer
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
 from .skeleton import Clip, Skeleton
 from .training import Trainer
 from .trajectory import Trajectory
 
 STILL = 0.01  # rad: a joint whose rotation spreads less, and has no other joint or end to move, is not encoded
-MOST_CLIPS = 100_000
+FLOOR = 0.02  # least scale of a column of a rotation
 
 
 @dataclass(frozen=True)
@@ -275,6 +276,17 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
             rows.append(spec.encode(played, contacts=touching))
             phases.append(played_phase)
     return rows, phases
+
+
+def fitted(recipe: Recipe, spec: FeatureSpec, rows: list[np.ndarray]) -> Normalizer:
+    """The scaling of a recipe. No rotation column gets a scale below FLOOR: a joint that these people hardly move is
+    moved by others, who would be far outside of everything that the network has seen."""
+    with quiet():
+        normalizer = Normalizer(recipe.normalize).fit(list(rows))
+    if recipe.normalize == "all":
+        rotations = slice(3, spec.slices["joints"].stop)
+        normalizer.scale_[rotations] = np.maximum(normalizer.scale_[rotations], FLOOR)
+    return normalizer
 
 
 class quiet(warnings.catch_warnings):  # noqa: N801

@@ -176,6 +176,7 @@ class MotionModel:
         """A `Character` that goes on from the end of a clip a step at a time; arguments as of `synthesize`."""
         character = Character.__new__(Character)
         self._begin(character, start, phase, check_drift(drift, None, None), path)
+        character.skeleton, character.rest, character.feet = self.skeleton, self.rest, self.feet
         return character
 
     def pose(self, features: np.ndarray, position, yaw: float) -> tuple[np.ndarray, np.ndarray]:
@@ -374,12 +375,11 @@ def _dataset(recipe, spec: FeatureSpec, feet, clips: list[Clip], labels) -> Wind
     with _recipes.quiet():
         data = WindowDataset(
             rows, spec, phases, input_len=recipe.input_len, output_len=recipe.output_len, stride=recipe.stride,
-            normalizer=Normalizer(recipe.normalize), fps=float(clips[0].fps), mirror=recipe.mirror,
+            normalizer=_recipes.fitted(recipe, spec, rows), fps=float(clips[0].fps), mirror=recipe.mirror,
         )  # fmt: skip
         if len(data) == 0:
             length = recipe.input_len + recipe.output_len
             raise ValueError(f"clips must hold {length} frames in a row with a phase somewhere, got none")
-        data.normalizer  # noqa: B018  fits it
     return data
 
 

@@ -234,6 +234,15 @@ class Rollout(_core.Rollout):
 
     _frame_seconds: float  # of the trajectory's frames
     _fingerprint: int  # of everything that a state depends on
+    spec: FeatureSpec  #: of its frames
+    skeleton: Skeleton | None = None  #: of the MotionModel that made it
+    rest: dict = {}  #: rotations of joints that are not encoded
+    feet: tuple = ()  #: names of the soles
+
+    @property
+    def fps(self) -> float:
+        """Frames a second that the times of a trajectory are counted in."""
+        return 1 / self._frame_seconds
 
 
 class Character(Rollout):
@@ -321,7 +330,7 @@ def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, 
         past = _past(window, spec, origin, yaw, dt, history)
     rollout._start(window, phase, origin, yaw, past)
     made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
-    rollout._fingerprint, rollout._frame_seconds = zlib.crc32(made_of.encode()), dt
+    rollout._fingerprint, rollout._frame_seconds, rollout.spec = zlib.crc32(made_of.encode()), dt, spec
 
 
 def model_dtype(model) -> np.dtype:

@@ -7,7 +7,6 @@ from conftest import shared
 import pfnnc
 from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, make_gait_clip
 
-needs_labels = pytest.mark.skipif(not hasattr(pfnnc, "label_phase"), reason="needs label_phase")
 QUICK = {"hidden": 16, "epochs": 2, "rollout": 2, "output_len": 3, "progress": False}
 
 
@@ -186,13 +185,11 @@ def test_a_start_of_another_rate_keeps_its_last_frame(controller, walk):
     np.testing.assert_allclose(rows[-1], straight[-1], atol=1e-6)
 
 
-@needs_labels
 def test_phases_none_labels_the_clips(walk):
     model = MotionModel.train([walk.clip], **QUICK)
     assert np.isfinite(model.mean_velocity).all()
 
 
-@needs_labels
 def test_evaluate(model, turn, walk):
     one = model.evaluate(walk.clip)
     both = model.evaluate([walk.clip, turn.clip])

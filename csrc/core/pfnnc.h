@@ -652,8 +652,82 @@ PFNN_API void pfnn_rollout_restore(pfnn_rollout *rollout, const void *bytes);
 
 /* ---- control ------------------------------------------------------------------------------ */
 
+enum { PFNN_CONTROL_TIMES = 64 };
+
+/*
+ * How a wanted velocity and facing become a trajectory: a virtual root follows them on critically damped springs; the
+ * character is led to where that root will be. A leash keeps it from running away from a character that cannot follow.
+ */
+typedef struct pfnn_control_config {
+    size_t times;                       /* at most PFNN_CONTROL_TIMES */
+    double time[PFNN_CONTROL_TIMES];    /* seconds, ascending, as in the features; those <= 0 are left alone */
+    double velocity_halflife;           /* s */
+    double facing_halflife;             /* s */
+    double leash;                       /* m */
+    double max_speed;                   /* m/s */
+    double trust;                       /* in the network's own prediction: its share at time 0; it falls to 0 at the last */
+} pfnn_control_config;
+
+/* What a player wants. */
+typedef struct pfnn_command {
+    double velocity[2];                 /* x, z in the world, m/s */
+    double facing;                      /* yaw in the world; NaN: the way that it moves */
+} pfnn_command;
+
+/* The virtual root. */
+typedef struct pfnn_control {
+    double place[2], velocity[2], acceleration[2];
+    double facing, spin;                /* rad, rad/s; the facing is not wrapped */
+    double goal;                        /* the facing wanted last */
+} pfnn_control;
+
+/* Begin at a root (x, z, yaw) that moves with `velocity` (x, z) in the world. */
+PFNN_API void pfnn_control_start(pfnn_control *control, const double root[3], const double velocity[2]);
+
+/*
+ * Go on by a frame of `dt` seconds and say where the character shall be: wanted (times, 3) x, z, yaw in the world, for
+ * pfnn_rollout_want. root (x, z, yaw) is the character's own; foreseen (future times, 4) its network's prediction
+ * (pfnn_rollout_foreseen), or NULL before there is one.
+ */
+PFNN_API void pfnn_control_step(pfnn_control *control, double *wanted, const pfnn_control_config *config,
+                                const pfnn_command *command, const double root[3], const double *foreseen, double dt);
+
 
 /* ---- inverse kinematics ------------------------------------------------------------------- */
+
+/*
+ * Bend hip and knee so that the ankle reaches `target`, or comes as near as the leg can; the knee stays in its plane and
+ * the ankle keeps its orientation in the world. hip, knee, ankle: local rotations, in and out; parent: world rotation of
+ * the hip's parent; points: world positions of hip, knee and ankle.
+ */
+PFNN_API void pfnn_two_bone_ik(double hip[4], double knee[4], double ankle[4], const double parent[4],
+                               const double points[3][3], const double target[3]);
+
+/* A leg: three joints in a row, each the parent of the next, and the point of a joint that touches the ground. */
+typedef struct pfnn_leg {
+    int64_t hip, knee, ankle;
+    int64_t sole;                       /* joint: the ankle or one below it */
+    double offset[3];                   /* of the point in the sole's frame */
+} pfnn_leg;
+
+/* What is kept of a foot from frame to frame; all zero at the start. */
+typedef struct pfnn_foot_lock {
+    double locked;                      /* 0 free, 1 held, 2 torn loose */
+    double place[3];                    /* where it was locked */
+    double offset[3];                   /* what the shown foot is away from the animation's */
+} pfnn_foot_lock;
+
+/*
+ * Hold feet that touch the ground where they came to stand, and let them go softly.
+ *   rotations  (joints, 4) local, in and out
+ *   contacts   (legs) bool: the foot touches the ground
+ *   radius     a foot that would be held farther than this from the animation is let go, m
+ *   halflife   in which a foot that was let go comes back to the animation, s
+ *   workspace  joints * 11 doubles
+ */
+PFNN_API void pfnn_lock_feet(pfnn_foot_lock *locks, double *rotations, const pfnn_skeleton *skeleton,
+                             const double root[3], const pfnn_leg *legs, size_t n_legs, const bool *contacts, double dt,
+                             double radius, double halflife, double *workspace);
 
 
 #ifdef __cplusplus

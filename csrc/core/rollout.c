@@ -48,24 +48,14 @@ static double wrap(double angle)
     return remainder(angle, 2.0 * PI);
 }
 
-static void quat_of_exp_map(double q[4], const double v[3])
+static void to_quat(double q[4], const double *rotation, int32_t kind)
 {
-    double angle = sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]);
-    double share = angle > 1e-8 ? sin(0.5 * angle) / angle : 0.5;
-
-    q[0] = cos(0.5 * angle);
-    for (int i = 0; i < 3; i++)
-        q[i + 1] = share * v[i];
-}
-
-static void exp_map_of_quat(double v[3], const double q[4])
-{
-    double length = sqrt(q[1] * q[1] + q[2] * q[2] + q[3] * q[3]);
-    double angle = 2.0 * atan2(length, fabs(q[0]));
-    double share = (length > 1e-150 ? angle / length : 2.0) * (q[0] < 0.0 ? -1.0 : 1.0);
-
-    for (int i = 0; i < 3; i++)
-        v[i] = share * q[i + 1];
+    if (kind == PFNN_6D)
+        pfnn_quat_from_6d(q, rotation);
+    else if (kind == PFNN_EXP_MAP)
+        pfnn_exp_map_to_quat(q, rotation);
+    else
+        memcpy(q, rotation, 4 * sizeof *q);
 }
 
 /* twist about +y of a rotation in any representation, in [-pi, pi] */
@@ -73,45 +63,23 @@ static double yaw_of(const double *rotation, int32_t kind)
 {
     double q[4];
 
-    if (kind == PFNN_6D) {
-        /* w y and w w of the quaternion, from the matrix; beyond w = 0 its x axis tells the half turn */
-        const double *a = rotation, *b = rotation + 3;
-        double c0 = a[1] * b[2] - a[2] * b[1], c2 = a[0] * b[1] - a[1] * b[0];
-        double ww = 1.0 + a[0] + b[1] + c2;
-        if (ww > 1e-6)
-            return wrap(2.0 * atan2(c0 - a[2], ww));
-        double yy = 1.0 - a[0] + b[1] - c2;
-        return yy > 0.0 ? wrap(2.0 * atan2(yy, c0 - a[2])) : 0.0;
-    }
-    if (kind == PFNN_EXP_MAP)
-        quat_of_exp_map(q, rotation);
-    else
-        memcpy(q, rotation, sizeof q);
-    return q[0] == 0.0 && q[2] == 0.0 ? 0.0 : wrap(2.0 * atan2(q[2], q[0]));
+    to_quat(q, rotation, kind);
+    return pfnn_quat_yaw(q);
 }
 
-/* turn a rotation about the world's y */
+/* turn a rotation about the world's y; the sign of a quaternion goes on smoothly with the angle */
 static void turn_about_y(double *rotation, double angle, int32_t kind)
 {
-    if (kind == PFNN_6D) {
-        double c = cos(angle), s = sin(angle);
-        for (double *v = rotation; v < rotation + 6; v += 3) {
-            double x = v[0], z = v[2];
-            v[0] = c * x + s * z;
-            v[2] = c * z - s * x;
-        }
-        return;
-    }
-    double q[4], c = cos(0.5 * angle), s = sin(0.5 * angle);
-    if (kind == PFNN_EXP_MAP)
-        quat_of_exp_map(q, rotation);
+    double q[4], turn[4] = {cos(0.5 * angle), 0.0, sin(0.5 * angle), 0.0};
+
+    to_quat(q, rotation, kind);
+    pfnn_quat_mul(q, turn, q);
+    if (kind == PFNN_6D)
+        pfnn_quat_to_6d(rotation, q);
+    else if (kind == PFNN_EXP_MAP)
+        pfnn_quat_to_exp_map(rotation, q);
     else
-        memcpy(q, rotation, sizeof q);
-    double turned[4] = {c * q[0] - s * q[2], c * q[1] + s * q[3], c * q[2] + s * q[0], c * q[3] - s * q[1]};
-    if (kind == PFNN_EXP_MAP)
-        exp_map_of_quat(rotation, turned);
-    else
-        memcpy(rotation, turned, sizeof turned);
+        memcpy(rotation, q, sizeof q);
 }
 
 
@@ -638,7 +606,13 @@ size_t pfnn_rollout_state_size(const pfnn_rollout *r)
 
 void pfnn_rollout_save(const pfnn_rollout *r, void *bytes)
 {
+    char *rows = (char *)bytes + ((const char *)r->x - r->block);
+    size_t window = r->config.length * r->dim * r->real;
+
     memcpy(bytes, r->block, r->state_size);
+    /* the trajectory in the input rows is made anew for each frame, and a frame that failed has left its own */
+    for (size_t i = 0; i < r->config.characters; i++)
+        memset(rows + i * r->in_dim * r->real + window, 0, r->times * 4 * r->real);
 }
 
 void pfnn_rollout_restore(pfnn_rollout *r, const void *bytes)

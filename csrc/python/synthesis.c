@@ -566,6 +566,20 @@ static PyObject *rollout_want(PyObject *object, PyObject *arguments)
 
 /* ---- what stands -------------------------------------------------------------------------- */
 
+/* the index of a character, or -1 with an exception */
+static Py_ssize_t character_of(Rollout *self, PyObject *argument)
+{
+    if (need_open(self))
+        return -1;
+    Py_ssize_t character = PyLong_AsSsize_t(argument);
+    if (character == -1 && PyErr_Occurred())
+        return -1;
+    if (character >= 0 && character < (Py_ssize_t)self->characters)
+        return character;
+    PyErr_Format(PyExc_IndexError, "there is no character %zd", character);
+    return -1;
+}
+
 PyDoc_STRVAR(root_doc, "_root(character)\n--\n\n(position (3,), yaw, phase) of one character.");
 
 static PyObject *rollout_root(PyObject *object, PyObject *argument)
@@ -574,13 +588,9 @@ static PyObject *rollout_root(PyObject *object, PyObject *argument)
     npy_intp three = 3;
     double position[3], yaw, phase;
 
-    if (need_open(self))
+    Py_ssize_t character = character_of(self, argument);
+    if (character < 0)
         return NULL;
-    Py_ssize_t character = PyLong_AsSsize_t(argument);
-    if (character == -1 && PyErr_Occurred())
-        return NULL;
-    if (character < 0 || character >= (Py_ssize_t)self->characters)
-        return PyErr_Format(PyExc_IndexError, "there is no character %zd", character);
     lock_rollout(self);
     pfnn_rollout_root(self->rollout, (size_t)character, position, &yaw, &phase);
     PyThread_release_lock(self->lock);
@@ -594,15 +604,36 @@ static PyObject *rollout_foreseen(PyObject *object, PyObject *argument)
 {
     Rollout *self = (Rollout *)object;
 
-    if (need_open(self))
+    Py_ssize_t character = character_of(self, argument);
+    if (character < 0)
         return NULL;
-    Py_ssize_t character = PyLong_AsSsize_t(argument);
-    if (character == -1 && PyErr_Occurred())
-        return NULL;
-    if (character < 0 || character >= (Py_ssize_t)self->characters)
-        return PyErr_Format(PyExc_IndexError, "there is no character %zd", character);
     npy_intp shape[2] = {(npy_intp)pfnn_rollout_future(self->rollout), 4};
     return copied(pfnn_rollout_foreseen(self->rollout, (size_t)character), NPY_DOUBLE, 2, shape);
+}
+
+PyDoc_STRVAR(velocity_doc, "_velocity(character)\n--\n\n(3,) shown velocity of the last frame, world.");
+
+static PyObject *rollout_velocity(PyObject *object, PyObject *argument)
+{
+    Rollout *self = (Rollout *)object;
+    Py_ssize_t character = character_of(self, argument);
+    npy_intp three = 3;
+
+    return character < 0 ? NULL : copied(pfnn_rollout_velocity(self->rollout) + 3 * character, NPY_DOUBLE, 1, &three);
+}
+
+PyDoc_STRVAR(features_doc, "_features(character)\n--\n\n(F,) the last frame as shown, in the model's dtype.");
+
+static PyObject *rollout_features(PyObject *object, PyObject *argument)
+{
+    Rollout *self = (Rollout *)object;
+    Py_ssize_t character = character_of(self, argument);
+    npy_intp dim = (npy_intp)self->frame_dim;
+
+    PyObject *array = character < 0 ? NULL : PyArray_SimpleNew(1, &dim, self->type);
+    if (array)
+        write_features(self, (size_t)character, PyArray_DATA((PyArrayObject *)array));
+    return array;
 }
 
 static PyObject *rollout_save(PyObject *object, PyObject *unused)
@@ -650,6 +681,8 @@ static PyMethodDef rollout_methods[] = {
     {"_want", rollout_want, METH_VARARGS, want_doc},
     {"_root", rollout_root, METH_O, root_doc},
     {"_foreseen", rollout_foreseen, METH_O, foreseen_doc},
+    {"_velocity", rollout_velocity, METH_O, velocity_doc},
+    {"_features", rollout_features, METH_O, features_doc},
     {"_save", rollout_save, METH_NOARGS, NULL},
     {"_restore", rollout_restore, METH_O, NULL},
     {NULL, NULL, 0, NULL},
