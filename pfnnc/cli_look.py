@@ -1,0 +1,215 @@
+"""Commands that look at clips: inspect, phase, root-motion, view."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from .cli_read import (
+    Failure,
+    Reading,
+    add_reading,
+    feet_of,
+    find_files,
+    is_model,
+    labelled,
+    new_file,
+    note,
+    read_model,
+    read_told,
+    wrote,
+)
+from .describe import describe
+from .root_motion import RootTrack
+
+REFERENCE_PAGE = "view.html"
+
+
+def add_commands(commands) -> None:
+    inspect = commands.add_parser("inspect", help="what BVH files or a model are", description=inspect_files.__doc__)
+    inspect.add_argument("paths", nargs="+", metavar="PATH", help="BVH files, folders of them, models")
+    inspect.set_defaults(run=inspect_files)
+
+    phase = commands.add_parser("phase", help="label the gait phase", description=label_files.__doc__)
+    phase.add_argument("paths", nargs="+", metavar="CLIP", help="BVH files or folders")
+    phase.add_argument("-o", "--output", metavar="FOLDER", help="where to write (default: beside each clip)")
+    phase.add_argument("--format", choices=("npz", "phase", "both"), default="npz", help="all labels, or PFNN's .phase")
+    phase.add_argument("--no-plot", action="store_true", help="no picture")
+    phase.add_argument("--force", action="store_true", help="write over files that exist")
+    add_reading(phase)
+    phase.set_defaults(run=label_files)
+
+    root = commands.add_parser("root-motion", help="motion of the root over loops", description=root_motion.__doc__)
+    root.add_argument("clip", metavar="CLIP", help="a BVH file")
+    root.add_argument(
+        "--mode", choices=("translation", "planar", "full"), default="planar", help="what the track holds"
+    )
+    root.add_argument("--once", action="store_true", help="a clip that does not loop")
+    root.add_argument("--close-loop", action="store_true", help="spread the seam's heading error over the clip")
+    root.add_argument("--from", dest="t0", type=float, default=0.0, metavar="SECONDS")
+    root.add_argument("--to", dest="t1", type=float, default=None, metavar="SECONDS", help="default: ten cycles on")
+    add_reading(root)
+    root.set_defaults(run=root_motion)
+
+    view = commands.add_parser("view", help="a page that plays one or two clips", description=view_files.__doc__)
+    view.add_argument("paths", nargs="+", metavar="CLIP", help="one or two BVH files, or a trained folder")
+    view.add_argument("-o", "--output", metavar="PAGE.html", help="default: beside the first clip")
+    view.add_argument("--no-labels", action="store_true", help="no phase and contacts")
+    view.add_argument("--force", action="store_true", help="write over a page that exists")
+    add_reading(view)
+    view.set_defaults(run=view_files)
+
+
+def inspect_files(args: argparse.Namespace) -> None:
+    """Say what BVH files and models are: skeleton, likely unit and up axis with the reason, rate, length, oddities."""
+    for i, path in enumerate(args.paths):
+        if i:
+            print()
+        if is_model(path):
+            _print_model(path)
+            continue
+        (found,) = find_files([path])[:1] if Path(path).is_file() else (Path(path),)
+        if not found.exists():
+            raise Failure(f"{path}: no such file or folder")
+        print(describe(found))
+
+
+def _print_model(path: str) -> None:
+    trained = read_model(path)
+    model = trained.model
+    network = model.model
+    print(
+        f"{path}: a model, preset {model.preset!r}, {model.fps:g} frames a second, {model.input_len} frames of history"
+    )
+    print(f"  skeleton  {len(model.skeleton)} joints from {model.skeleton.names[0]}")
+    print(
+        f"  network   {network.in_dim}-{network.hidden}-{network.hidden}-{network.out_dim}, {network.n_kernels} "
+        f"{network.kernel} kernels, {network.activation}"
+    )
+    print(
+        f"  gait      {model.avg_stride:.2f} m and {1 / model.cadence:.2f} s a cycle"
+        if model.cadence
+        else "  gait      -"
+    )
+    if model.history:
+        print(f"  training  {len(model.history)} epochs, loss {model.history[-1].loss:.4g} in the last")
+    said = ", ".join(
+        f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
+        for name, value in vars(trained.reading).items()
+        if value
+    )
+    print(f"  clips     read with {said or 'no options'}")
+    for name in trained.held_out:
+        print(f"  held out  {name}")
+
+
+def label_files(args: argparse.Namespace) -> None:
+    """Label gait phase and contacts: a .npz, a picture of the cycles, or PFNN's .phase file, for each clip."""
+    from .phase import cycle_statistics
+    from .phase_files import save_labels, save_phase
+
+    for path in find_files(args.paths):
+        (clip,), _ = read_told([path], Reading.of(args))
+        labels = labelled(clip)
+        share = np.isfinite(labels.phase).mean() if len(clip) else 0.0
+        statistics = cycle_statistics(labels.phase, clip.root_positions, clip.fps)
+        print(f"{path}: {share:.0%} of {len(clip)} frames have a phase, {len(statistics)} whole cycles", end="")
+        if len(statistics):
+            print(f" of {statistics.avg_stride:.2f} m and {1 / statistics.cycle_frequency:.2f} s", end="")
+        print()
+        base = Path(args.output or path.parent) / path.name.removesuffix(".gz").removesuffix(".bvh")
+        if args.format in ("npz", "both"):
+            target = new_file(base.with_name(base.name + ".labels.npz"), args.force)
+            save_labels(target, labels)
+            wrote(target)
+        if args.format in ("phase", "both"):
+            target = new_file(base.with_name(base.name + ".phase"), args.force)
+            save_phase(target, labels)
+            wrote(target)
+        if not args.no_plot:
+            _plot_labels(new_file(base.with_name(base.name + ".phase.png"), args.force), clip, labels)
+
+
+def _plot_labels(path: Path, clip, labels) -> None:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        note("note: no picture without Matplotlib (pip install matplotlib)")
+        return
+    from ._files import written_whole
+    from .viewer.plots import plot_feet
+
+    figure = Figure(figsize=(12, 6), layout="constrained")
+    top, bottom = figure.subplots(2, 1, sharex=True)
+    feet = feet_of(clip)
+    if feet:
+        plot_feet(clip, feet, contacts=labels.contacts, axes=top)
+    time = np.arange(len(clip)) / clip.fps
+    bottom.plot(time, labels.phase, ".", ms=3, label="phase in cycles")
+    bottom.plot(time, labels.confidence, lw=1, alpha=0.6, label="confidence")
+    bottom.set_xlabel("s")
+    bottom.legend(loc="upper right")
+    with written_whole(path) as file:
+        figure.savefig(file, format="png", dpi=110)
+    wrote(path)
+
+
+def root_motion(args: argparse.Namespace) -> None:
+    """Say what the root of a clip does over loops: length, stride, the cycle's transform, the seam, a displacement."""
+    (clip,), _ = read_told(find_files([args.clip])[:1], Reading.of(args))
+    track = RootTrack.from_clip(clip, args.mode, loop=not args.once, close_loop=args.close_loop)
+    end = args.t1 if args.t1 is not None else args.t0 + 10 * track.duration
+    print(f"duration  {track.duration:.4f} s, {len(clip)} frames at {clip.fps:g} fps")
+    print(f"stride    {_vector(track.stride)} m")
+    translation, rotation = track.cycle
+    print(f"cycle     moves {_vector(translation)} m, turns {_vector(rotation)} (w x y z)")
+    seam = track.seam
+    print(f"seam      ends at {_vector(seam[0])} m/s, starts at {_vector(seam[1])} m/s, a jump of {_vector(seam[2])}")
+    delta = track.delta(args.t0, end)
+    if isinstance(delta, tuple):
+        moved, turned = map(_vector, delta)
+        print(f"delta     from {args.t0:g} to {end:g} s: {moved} m, turn {turned}, in the root's frame")
+    else:
+        print(f"delta     from {args.t0:g} to {end:g} s: {_vector(delta)} m")
+
+
+def _vector(values) -> str:
+    return " ".join(f"{value:.4f}" for value in np.atleast_1d(values))
+
+
+def view_files(args: argparse.Namespace) -> None:
+    """Write one self-contained HTML page that plays one clip, or two side by side. Of a trained folder: its last
+    synthesis beside the reference."""
+    paths = args.paths
+    if len(paths) == 1 and Path(paths[0]).is_dir() and is_model(paths[0]):
+        folder = Path(paths[0])
+        paths = [str(folder / name) for name in ("synth.bvh", "reference.bvh") if (folder / name).exists()]
+        if not paths:
+            raise Failure(f"{folder}: nothing to show yet; `pfnnc synth {folder}` writes a motion")
+        output = args.output or folder / REFERENCE_PAGE
+    else:
+        output = args.output or Path(paths[0]).with_suffix(".html")
+    if len(paths) > 2:
+        raise Failure(f"one or two clips can be shown, got {len(paths)}")
+    files = [Path(path) for path in paths]
+    for file in files:
+        if file.is_dir():
+            raise Failure(f"{file}: that is a folder; name a BVH file")
+    target = new_file(output, args.force, files)
+    clips = [read_told([file], Reading.of(args))[0][0] for file in files]
+    write_view(target, clips, [file.stem for file in files], labels=not args.no_labels)
+    wrote(target)
+
+
+def write_view(path, clips, titles, *, labels=True) -> None:
+    """The page, with phases and contacts where they can be told."""
+    from .viewer import write_page
+
+    found = [labelled(clip) if labels and feet_of(clip) and len(clip) > 1 else None for clip in clips]
+    write_page(
+        path,
+        clips,
+        titles=titles,
+        phases=[label and label.phase for label in found],
+        contacts=[label and label.contacts for label in found],
+    )

@@ -1,0 +1,396 @@
+"""Commands that make and use models: train, synth, eval."""
+
+import argparse
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ._files import written_whole
+from .bvh import save_bvh
+from .cli_read import (
+    MODEL_NAME,
+    REFERENCE_NAME,
+    SETTINGS_NAME,
+    Failure,
+    Reading,
+    add_reading,
+    count,
+    feet_of,
+    find_files,
+    is_model,
+    labelled,
+    new_file,
+    note,
+    positive,
+    read_clip,
+    read_model,
+    read_told,
+    resampled,
+    wrote,
+)
+from .motion_model import MotionModel
+from .report import evaluate
+from .rotation import quat_yaw
+from .skeleton import Clip
+from .synthesis import Drift
+
+RATE = 30.0  # frames a second: where the recipes were found
+
+
+def add_commands(commands) -> None:
+    train = commands.add_parser("train", help="learn a character from clips", description=train_model.__doc__)
+    train.add_argument("paths", nargs="+", metavar="PATH", help="BVH files or folders of them")
+    train.add_argument("-o", "--output", metavar="FOLDER", required=True, help="where the model goes")
+    train.add_argument("--preset", choices=("controller", "article"), default="controller")
+    train.add_argument(
+        "--phases", choices=("auto", "beside"), default="auto", help="label them, or files beside the clips"
+    )
+    train.add_argument("--phase-unit", choices=("cycle", "pi"), default="cycle", help="of .phase files beside")
+    train.add_argument("--holdout", action="append", default=[], metavar="NAME", help="a clip to keep for `pfnnc eval`")
+    train.add_argument("--rate", type=positive, default=RATE, help="frames a second of the model (default 30)")
+    train.add_argument("--epochs", type=count, help="passes over the data")
+    train.add_argument("--max-seconds", type=positive, help="stop training then")
+    train.add_argument("--seed", type=count, default=0)
+    train.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the recipe, such as hidden=64"
+    )
+    train.add_argument("--force", action="store_true", help="write over a model that exists")
+    add_reading(train)
+    train.set_defaults(run=train_model)
+
+    synth = commands.add_parser("synth", help="let a model move", description=synthesize_motion.__doc__)
+    synth.add_argument("model", metavar="MODEL", help="a trained folder or model file")
+    synth.add_argument(
+        "start", nargs="?", metavar="CLIP", help="a BVH file to start from (default: the model's reference)"
+    )
+    synth.add_argument("-o", "--output", metavar="FILE.bvh", help="default: synth.bvh in the model's folder")
+    synth.add_argument("--seconds", type=positive, default=10.0)
+    synth.add_argument("--at", type=float, default=None, metavar="SECONDS", help="where in the clip to start")
+    synth.add_argument("--free", action="store_true", help="not led along the clip's path")
+    synth.add_argument("--force", action="store_true", help="write over a file that exists")
+    add_reading(synth)
+    synth.set_defaults(run=synthesize_motion)
+
+    evaluation = commands.add_parser(
+        "eval", help="compare a motion or a model with clips", description=evaluate_motion.__doc__
+    )
+    evaluation.add_argument("first", metavar="PREDICTED|MODEL", help="a BVH file, or a trained folder or model file")
+    evaluation.add_argument("references", nargs="*", metavar="CLIP", help="the recording, or for a model several")
+    evaluation.add_argument(
+        "-o", "--output", metavar="FOLDER", help="report.json and plots (default for a trained folder: eval/ in it)"
+    )
+    evaluation.add_argument("--seconds", type=positive, default=10.0, help="of each clip, at most")
+    evaluation.add_argument("--free", action="store_true", help="not led along the clip's path")
+    evaluation.add_argument("--force", action="store_true", help="write over a report that exists")
+    add_reading(evaluation)
+    evaluation.set_defaults(run=evaluate_motion)
+
+
+# ---- train
+
+
+@dataclass
+class Take:
+    """A clip to learn from: its file, the clip at the model's rate, its phase and what it is called."""
+
+    path: Path
+    clip: Clip
+    phase: np.ndarray
+
+
+def train_model(args: argparse.Namespace) -> None:
+    """Learn a character from BVH clips of one skeleton. Clips with other joints, rates and units are told apart and
+    named. Writes model.pfnnc, train.json and a reference clip into the folder."""
+    target = new_file(Path(args.output) / MODEL_NAME, args.force)
+    overrides = dict(map(_override, args.set))
+    takes, reading = gather(find_files(args.paths), Reading.of(args), args.rate, args.phases, args.phase_unit)
+    held = _held_out(takes, args.holdout)
+    kept = [take for take in takes if take not in held]
+    if not kept:
+        raise Failure("every clip is held out: none is left to learn from")
+    seconds = sum(np.isfinite(take.phase).sum() for take in kept) / args.rate
+    print(f"training on {len(kept)} clips, {seconds:.0f} s with a phase, at {args.rate:g} frames a second", flush=True)
+    model = MotionModel.train(
+        [take.clip for take in kept], args.preset, phases=[take.phase for take in kept],
+        epochs=args.epochs, max_seconds=args.max_seconds, seed=args.seed, progress=True, **overrides,
+    )  # fmt: skip
+    if not model.history:
+        note("note: no epoch was trained")
+    else:
+        first, last = model.history[0].loss, model.history[-1].loss
+        print(f"loss {first:.4g} in the first of {len(model.history)} epochs, {last:.4g} in the last")
+    model.save(target)
+    wrote(target)
+    reference = (held or kept)[0]
+    save_bvh(target.with_name(REFERENCE_NAME), reference.clip)
+    wrote(target.with_name(REFERENCE_NAME))
+    settings = {
+        "clips": [str(take.path) for take in kept],
+        "held_out": [str(take.path) for take in held],
+        "reference": str(reference.path),
+        "reading": vars(reading),
+        "preset": args.preset,
+        "rate": args.rate,
+        "seed": args.seed,
+        "options": overrides,
+    }
+    with written_whole(target.with_name(SETTINGS_NAME), "w", encoding="utf-8") as file:
+        json.dump(settings, file, indent=2, allow_nan=False)
+    wrote(target.with_name(SETTINGS_NAME))
+
+
+def _override(text: str) -> tuple[str, object]:
+    name, equals, value = text.partition("=")
+    if not equals or not name.isidentifier():
+        raise Failure(f"--set {text}: expected NAME=VALUE, such as hidden=64")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        return name, value
+
+
+def gather(files: list[Path], reading: Reading, rate: float, phases: str = "auto", unit: str = "cycle"):
+    """The clips of the most common skeleton, labelled, at one rate; what is left out is said. And the reading."""
+    groups: dict[tuple, list[Path]] = {}
+    for path in files:
+        try:
+            clip = read_clip(path, Reading(up=reading.up, fps=reading.fps, root=reading.root))
+        except (ValueError, OSError) as error:
+            note(f"left out: {error}")
+            continue
+        if len(clip) < 2:
+            note(f"left out: {path}: {len(clip)} frames")
+            continue
+        groups.setdefault(_rig(clip), []).append(path)
+    if not groups:
+        raise Failure("no clip could be read")
+    largest = max(groups.values(), key=len)
+    for rig, others in groups.items():
+        if others is not largest:
+            named = ", ".join(path.name for path in others[:4]) + (" ..." if len(others) > 4 else "")
+            note(f"left out: {named}: another skeleton ({len(rig)} joints from {rig[0]})")
+    clips, reading = read_told(largest, reading)
+    rates = sorted({clip.fps for clip in clips})
+    if rates != [rate]:
+        note(f"note: {', '.join(f'{r:g}' for r in rates)} frames a second, resampled to {rate:g}")
+    _tell_sizes(largest, clips)
+    takes = []
+    for path, clip in zip(largest, clips, strict=True):
+        phase = _phase_of(path, clip, phases, unit)
+        if phase is None or not np.isfinite(phase).any():
+            note(f"left out: {path}: no gait was found in it")
+            continue
+        takes.append(Take(path, *resampled(clip, phase, rate)))
+    if not takes:
+        raise Failure("no clip has a gait to learn; `pfnnc inspect` tells whether scale and rate are right")
+    return takes, reading
+
+
+def _rig(clip: Clip) -> tuple[str, ...]:
+    """What clips must share to be learnt from together: the root and the other joints, in any order."""
+    return (clip.skeleton.names[0], *sorted(clip.skeleton.names[1:]))
+
+
+def _tell_sizes(paths: list[Path], clips: list[Clip]) -> None:
+    """Same joints may still be another person: say whose bones are longer."""
+    sizes = np.array([np.linalg.norm(clip.skeleton.offsets, axis=1)[1:].sum() for clip in clips])
+    usual = np.median(sizes)
+    for path, size in zip(paths, sizes, strict=True):
+        if usual > 0 and abs(size / usual - 1) > 0.05:
+            note(f"note: {path.name}: its bones are {size / usual:.2f} times as long as the others'")
+
+
+def _phase_of(path: Path, clip: Clip, phases: str, unit: str) -> np.ndarray | None:
+    if phases == "auto":
+        return labelled(clip).phase
+    from .phase_files import load_labels, load_phase
+
+    base = path.name.removesuffix(".gz").removesuffix(".bvh").removesuffix(".BVH")
+    for name in (base + ".labels.npz", base + ".npz"):
+        if (path.parent / name).exists():
+            phase = load_labels(path.parent / name).phase
+            if len(phase) != len(clip):
+                raise Failure(f"{path.parent / name}: {len(phase)} frames, the clip has {len(clip)}")
+            return phase
+    if (path.parent / (base + ".phase")).exists():
+        return load_phase(path.parent / (base + ".phase"), unit=unit, frames=len(clip))
+    note(f"note: {path}: no phase file beside it")
+    return None
+
+
+def _held_out(takes: list[Take], names: list[str]) -> list[Take]:
+    """The clips named (by file name, with or without suffix); one of four or more where none is named."""
+    held = []
+    for name in names:
+        found = [take for take in takes if name in (take.path.name, take.path.stem, str(take.path), take.clip.name)]
+        if not found:
+            raise Failure(f"--holdout {name}: there is no such clip; there are {', '.join(t.path.stem for t in takes)}")
+        held += [take for take in found if take not in held]
+    if not names and len(takes) >= 4:
+        held = [takes[-1]]
+        note(f"note: {takes[-1].path.name} is held out as the reference; --holdout names others")
+    for take in takes:  # the same recording under another name would leak
+        if take not in held and any(_same_motion(take.clip, other.clip) for other in held):
+            held.append(take)
+            note(f"note: {take.path.name} is the same motion as one that is held out, and is held out too")
+    return held
+
+
+def _same_motion(a: Clip, b: Clip) -> bool:
+    return (
+        len(a) == len(b)
+        and np.array_equal(a.rotations, b.rotations)
+        and np.array_equal(a.root_positions, b.root_positions)
+    )
+
+
+# ---- synth, eval
+
+
+def first_window(model: MotionModel, phase: np.ndarray) -> int:
+    """Frames of a clip up to its first labelled window."""
+    ends = np.flatnonzero(np.isfinite(phase[model.input_len - 1 :]))
+    if not len(ends):
+        raise Failure(f"no frame after the first {model.input_len} has a gait phase to start from")
+    return int(ends[0]) + model.input_len
+
+
+def led(model: MotionModel, clip: Clip, phase: np.ndarray, start: int, frames: int, free: bool = False) -> Clip:
+    """Roll out from the first ``start`` frames of a clip; along the rest of it, unless ``free``."""
+    options: dict = {}
+    yaw = np.unwrap(quat_yaw(clip.rotations[:, 0])) if len(clip) else np.zeros(0)
+    if not free and len(clip) - start >= 2:
+        if model.spec.control is not None:
+            options["path"] = (clip.root_positions[start:], yaw[start:])
+        else:
+            last = min(len(clip), start + frames)
+            expected = model.spec.encode(clip)[start:last, :3]
+            rate = np.diff(yaw[start - 1 : last]) * clip.fps
+            more = frames - len(expected)
+            expected = np.concatenate([expected, np.repeat(expected.mean(axis=0)[None], more, axis=0)])
+            options["drift"] = Drift(expected, yaw_rate=np.concatenate([rate, np.zeros(more)]))
+    made = model.synthesize(clip[:start], frames, phase=float(phase[start - 1]), **options)
+    return made.to_clip(model.skeleton, model.fps)
+
+
+def _at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
+    """A clip and its phase at the model's rate, joints checked."""
+    (clip,), _ = read_told([path], reading.over(trained.reading))
+    lacking = [name for name in trained.model.skeleton.names if name not in clip.skeleton.names]
+    if lacking:
+        raise Failure(
+            f"{path}: the model's skeleton has {len(lacking)} joints that this one lacks, such as {lacking[0]}"
+        )
+    return resampled(clip, labelled(clip).phase, trained.model.fps)
+
+
+def _reference_of(trained) -> Path:
+    if trained.folder is None or not (trained.folder / REFERENCE_NAME).exists():
+        raise Failure("name a BVH clip: there is no reference beside the model")
+    return trained.folder / REFERENCE_NAME
+
+
+AS_WRITTEN = Reading(1.0, "y")  # the reference beside a model
+
+
+def synthesize_motion(args: argparse.Namespace) -> None:
+    """Let a model go on from a clip, along its path as far as that goes, and write the motion as BVH (metres, y up)."""
+    trained = read_model(args.model)
+    path = Path(args.start) if args.start else _reference_of(trained)
+    reading = Reading.of(args) if args.start else AS_WRITTEN
+    output = args.output or (trained.folder or Path(".")) / "synth.bvh"
+    target = new_file(output, args.force, [path, args.model])
+    clip, phase = _at_rate(trained, find_files([str(path)])[0], reading)
+    model = trained.model
+    start = first_window(model, phase)
+    if args.at is not None:
+        start = round(args.at * model.fps)
+        if not model.input_len <= start <= len(clip):
+            raise Failure(
+                f"--at {args.at:g}: expected {model.input_len / model.fps:.2f} to {len(clip) / model.fps:.2f} s"
+            )
+        if not np.isfinite(phase[start - 1]):
+            raise Failure(f"--at {args.at:g}: the clip has no gait phase there")
+    frames = math.ceil(args.seconds * model.fps)
+    made = led(model, clip, phase, start, frames, args.free)
+    save_bvh(target, made)
+    print(f"{frames} frames from {path.name} at {start / model.fps:.2f} s, {'free' if args.free else 'along its path'}")
+    wrote(target)
+
+
+def evaluate_motion(args: argparse.Namespace) -> None:
+    """Report on a motion against a recording, or on a model against recordings that it is led along. Exit code 0 even
+    where a goal is missed: the report says so."""
+    if is_model(args.first):
+        reports = _evaluate_model(args)
+    elif len(args.references) == 1:
+        reports = [_evaluate_pair(args)]
+    else:
+        if Path(args.first).is_dir():
+            raise Failure(f"{args.first}: no {MODEL_NAME} in this folder")
+        raise Failure(f"a motion needs one recording to be compared with, got {len(args.references)}")
+    for name, report, folder in reports:
+        print(f"\n{name}")
+        print(report)
+        if folder is not None:
+            for path in report.save(folder):
+                wrote(path)
+    if any(folder is not None for _, _, folder in reports):
+        tell_plots()
+
+
+def tell_plots() -> None:
+    """Say why there are no plots where Matplotlib is missing."""
+    try:
+        import matplotlib  # noqa: F401
+    except ImportError:
+        note("note: no plots without Matplotlib (pip install matplotlib)")
+
+
+def _evaluate_pair(args):
+    paths = find_files([args.first, args.references[0]])
+    if len(paths) != 2:
+        raise Failure("name two different BVH files")
+    predicted, reference = (read_told([path], Reading.of(args))[0][0] for path in paths)
+    frames = min(len(predicted), len(reference))
+    if len(predicted) != len(reference):
+        note(f"note: {len(predicted)} and {len(reference)} frames; the first {frames} are compared")
+    report = evaluate(predicted[:frames], reference[:frames], feet=feet_of(reference))
+    folder = None
+    if args.output:
+        folder = new_file(Path(args.output) / "report.json", args.force).parent
+    return f"{paths[0]} against {paths[1]}", report, folder
+
+
+def _evaluate_model(args):
+    trained = read_model(args.first)
+    reading = Reading.of(args)
+    paths = find_files(args.references) if args.references else [_reference_of(trained)]
+    if not args.references:
+        reading = AS_WRITTEN
+        if not trained.held_out:
+            note("note: the reference was trained on; --holdout in `pfnnc train` keeps clips apart")
+    output = Path(args.output) if args.output else trained.folder / "eval" if trained.folder else None
+    reports = []
+    for path in paths:
+        folder = None if output is None else output if len(paths) == 1 else output / path.stem
+        if folder is not None:
+            new_file(folder / "report.json", args.force or not args.output)
+        clip, phase = _at_rate(trained, path, reading)
+        start = first_window(trained.model, phase)
+        frames = min(len(clip) - start, math.ceil(args.seconds * trained.model.fps))
+        if frames < 2:
+            raise Failure(f"{path}: fewer than two frames after its first labelled window")
+        predicted = led(trained.model, clip, phase, start, frames, args.free)
+        reference = clip[start : start + frames]
+        reports.append(
+            (
+                f"{path}, {frames / trained.model.fps:.1f} s",
+                evaluate(predicted, reference, feet=feet_of(reference)),
+                folder,
+            )
+        )
+    return reports

@@ -1,0 +1,239 @@
+"""Reading for the command line: clips with their units told, labels, models, and outputs that overwrite nothing."""
+
+import argparse
+import json
+import os
+import sys
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .bvh import load_bvh
+from .describe import describe
+from .motion_model import MotionModel
+from .skeleton import Clip
+
+MODEL_NAME, SETTINGS_NAME, REFERENCE_NAME = "model.pfnnc", "train.json", "reference.bvh"
+BVH_ENDINGS = (".bvh", ".bvh.gz")
+
+
+class Failure(Exception):
+    """Something that the user can put right; its text is all that is shown."""
+
+
+def note(text: str) -> None:
+    """A remark beside the result, on standard error."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """The options of `load_bvh`."""
+    group = parser.add_argument_group("reading", "Left out, each is suggested by the clips themselves and said.")
+    group.add_argument("--scale", type=positive, help="metres a unit of the file: 0.01 for centimetres")
+    group.add_argument("--up", choices=("y", "z"), help="which axis of the file points up")
+    group.add_argument("--fps", type=positive, help="the true frame rate, where the file's is wrong")
+    group.add_argument("--root", metavar="JOINT", help="the joint that moves, where it is not the file's root")
+    group.add_argument("--positions", choices=("replace", "add"), help="what child position channels mean")
+
+
+def positive(text: str) -> float:
+    """A finite number above 0, for argparse."""
+    value = float(text)
+    if not (value > 0 and np.isfinite(value)):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number greater than 0")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on, for argparse."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is less than 0")
+    return value
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How files are read: None leaves it to the file's own looks."""
+
+    scale: float | None = None
+    up: str | None = None
+    fps: float | None = None
+    root: str | None = None
+    positions: str | None = None
+
+    @classmethod
+    def of(cls, args: argparse.Namespace) -> "Reading":
+        return cls(args.scale, args.up, args.fps, args.root, args.positions)
+
+    def over(self, other: "Reading") -> "Reading":
+        """This one, with ``other`` where this says nothing."""
+        mine, theirs = vars(self), vars(other)
+        return Reading(**{name: theirs[name] if mine[name] is None else mine[name] for name in mine})
+
+
+def read_clip(path: str | os.PathLike, reading: Reading) -> Clip:
+    """One BVH file, its warnings as notes."""
+    options = {name: value for name, value in vars(reading).items() if value is not None}
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        clip = load_bvh(path, **options)
+    for warning in found:
+        note(f"note: {warning.message}")
+    return clip
+
+
+def read_told(paths: Sequence[Path], reading: Reading) -> tuple[list[Clip], Reading]:
+    """Clips of one kind, read as they suggest where the options say nothing, which is told. And the reading."""
+    plain = [read_clip(path, Reading(up=reading.up, fps=reading.fps, root=reading.root)) for path in paths]
+    told = _suggested(plain, reading)
+    if told.scale == 1.0 and told.up in (None, "y", reading.up) and told.fps == reading.fps and not reading.positions:
+        return plain, told
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # said above
+        return [load_bvh(path, **{k: v for k, v in vars(told).items() if v is not None}) for path in paths], told
+
+
+def _suggested(clips: list[Clip], reading: Reading) -> Reading:
+    found = [describe(clip) for clip in clips]
+    who = clips[0].name if len(clips) == 1 else f"{len(clips)} clips"
+    scale, up, fps = reading.scale, reading.up, reading.fps
+    if scale is None:
+        scale, reason = _vote([d.scale for d in found])
+        scale = float(scale)
+        if scale != 1.0:
+            note(f"note: {who} read at --scale {scale:g}: {reason}")
+    if up is None:
+        value, reason = _vote([d.up for d in found])
+        if value == "z":
+            up = "z"
+            note(f"note: {who} read with --up z: {reason}")
+        elif value != "y":
+            note(f"note: {who}: {reason}, and that is read as y")
+    if fps is None:
+        rate, reason = _vote([d.rate for d in found if not d.rate.sure] or [d.rate for d in found])
+        walking = [d for d in found if "gait cycle" in d.rate.reason]
+        odd = [d for d in walking if d.rate.value != d.fps]
+        if walking and len(odd) > len(walking) / 2:  # most of what walks says the header is wrong
+            rate, reason = _vote([d.rate for d in odd])
+            fps = float(rate)
+            note(f"note: {who} read at --fps {fps:g} and not the files' {clips[0].fps:g}: {reason}")
+    return Reading(scale, up, fps, reading.root, reading.positions)
+
+
+def _vote(suggestions) -> tuple[float | str, str]:
+    """The value that most clips suggest, and one's reason."""
+    value = Counter(s.value for s in suggestions).most_common(1)[0][0]
+    return value, next(s.reason for s in suggestions if s.value == value)
+
+
+def find_files(paths: Sequence[str]) -> list[Path]:
+    """BVH files named, or in the folders named, in order and without repeats."""
+    found: list[Path] = []
+    for given in map(Path, paths):
+        if given.is_dir():
+            inside = sorted(p for p in given.rglob("*") if p.name.lower().endswith(BVH_ENDINGS) and p.is_file())
+            if not inside:
+                raise Failure(f"{given}: no .bvh file in this folder")
+            found += inside
+        elif given.exists():
+            found.append(given)
+        else:
+            raise Failure(f"{given}: no such file or folder")
+    return list(dict.fromkeys(found))
+
+
+def feet_of(clip: Clip) -> list[str]:
+    """Names of the left and right ankle, or none where the names do not tell."""
+    try:
+        return [clip.skeleton.names[foot[0]] for foot in clip.skeleton.find_feet()]
+    except ValueError:
+        return []
+
+
+def labelled(clip: Clip):
+    """`Labels` of a clip, its warnings as notes."""
+    from .phase_label import label_phase
+
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        labels = label_phase(clip)
+    for warning in found:
+        note(f"note: {clip.name}: {warning.message}")
+    return labels
+
+
+def resampled(clip: Clip, phase: np.ndarray, fps: float) -> tuple[Clip, np.ndarray]:
+    """A clip and its phase at another rate; a frame has a phase where both of its neighbours have one."""
+    if abs(clip.fps - fps) <= 1e-6 * fps:
+        return clip, phase
+    other = clip.resample(fps)
+    at = np.minimum(np.arange(len(other)) * clip.fps / fps, len(clip) - 1)
+    low = np.minimum(np.floor(at + 1e-9).astype(np.intp), len(clip) - 1)
+    high, share = np.minimum(low + 1, len(clip) - 1), np.maximum(at - low, 0.0)
+    step = np.mod(phase[high] - phase[low] + 0.5, 1.0) - 0.5
+    between = phase[low] + np.where(share > 1e-9, share * step, 0.0)
+    wrapped = np.mod(between, 1.0)
+    return other, np.where(wrapped < 1, wrapped, 0.0)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """A model and how the clips that it learnt from were read. ``folder``: where `pfnnc train` wrote it, or None."""
+
+    model: MotionModel
+    reading: Reading
+    folder: Path | None
+    held_out: tuple[str, ...] = ()
+
+
+def is_model(path: str | os.PathLike) -> bool:
+    """A folder that `pfnnc train` wrote, or a model file."""
+    path = Path(path)
+    if path.is_dir():
+        return (path / MODEL_NAME).exists()
+    try:
+        with open(path, "rb") as file:
+            return file.read(8) == b"PFNNC\r\n\x1a"
+    except OSError:
+        return False
+
+
+def read_model(path: str | os.PathLike) -> Trained:
+    """The model of a folder that `pfnnc train` wrote, or of a file."""
+    path = Path(path)
+    folder = path if path.is_dir() else path.parent
+    file = path / MODEL_NAME if path.is_dir() else path
+    if path.is_dir() and not file.exists():
+        raise Failure(f"{path}: no {MODEL_NAME} in this folder; `pfnnc train ... -o {path}` makes one")
+    model = MotionModel.load(file)
+    try:
+        settings = json.loads((folder / SETTINGS_NAME).read_text("utf-8"))
+        reading = Reading(**settings["reading"])
+        held_out = tuple(settings["held_out"])
+    except (OSError, ValueError, KeyError, TypeError):  # a model on its own
+        return Trained(model, Reading(), folder if path.is_dir() else None)
+    return Trained(model, reading, folder, held_out)
+
+
+def new_file(path: str | os.PathLike, force: bool, inputs: Sequence[str | os.PathLike] = ()) -> Path:
+    """A path to write to: not over an input, not over anything without ``--force``. Its folder is made."""
+    path = Path(path)
+    for given in inputs:
+        if path.exists() and os.path.exists(given) and os.path.samefile(path, given):
+            raise Failure(f"{path}: that is an input; write to another file")
+    if path.is_dir():
+        raise Failure(f"{path}: that is a folder; name a file")
+    if path.exists() and not force:
+        raise Failure(f"{path}: exists already; --force writes over it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def wrote(path: str | os.PathLike) -> None:
+    """Tell of a file."""
+    print(f"wrote {path}", flush=True)
