@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .bvh import save_bvh
-from .cli_read import MODEL_NAME, count, labelled, positive, wrote
+from .cli_read import MODEL_NAME, Reading, count, labelled, positive, wrote
 
 HELD_OUT = dict(
     kind="turn",
@@ -43,7 +43,7 @@ def run_demo(args: argparse.Namespace) -> None:
     held = make_gait_clip(**HELD_OUT, seconds=args.seconds + 2.0, seed=args.seed + 1000, name="reference")
     print(f"made {len(made)} clips, {sum(len(m.clip) for m in made) / 30:.0f} s at 30 frames a second")
 
-    labels = [labelled(m.clip) for m in made]
+    labels = [labelled(m.clip, Reading()) for m in made]
     wrong = np.concatenate([_distance(label.phase, m.phase) for label, m in zip(labels, made, strict=True)])
     print(f"labelled the phase: off by {np.nanmean(wrong):.3f} cycles in the mean from the phase they were made with")
 
@@ -52,7 +52,7 @@ def run_demo(args: argparse.Namespace) -> None:
     )
     print(f"trained {len(model.history)} epochs, loss {model.history[0].loss:.3g} to {model.history[-1].loss:.3g}")
 
-    phase, start = labelled(held.clip).phase, 15
+    phase, start = labelled(held.clip, Reading()).phase, 15
     frames = round(args.seconds * 30)
     predicted = led(model, held.clip, phase, start, frames)
     reference = held.clip[start : start + frames]
@@ -66,7 +66,7 @@ def run_demo(args: argparse.Namespace) -> None:
     for path in report.save(folder):
         wrote(path)
     tell_plots()
-    seen = [labelled(clip) for clip in (predicted, reference)]
+    seen = [labelled(clip, Reading()) for clip in (predicted, reference)]
     write_page(
         folder / "demo.html", [predicted, reference], titles=["prediction", "reference"],
         phases=[s.phase for s in seen], contacts=[s.contacts for s in seen], heading="pfnnc demo",

@@ -109,8 +109,8 @@ def label_files(args: argparse.Namespace) -> None:
     from .phase_files import save_labels, save_phase
 
     for path in find_files(args.paths):
-        (clip,), _ = read_told([path], Reading.of(args))
-        labels = labelled(clip)
+        (clip,), reading = read_told([path], Reading.of(args))
+        labels = labelled(clip, reading)
         share = np.isfinite(labels.phase).mean() if len(clip) else 0.0
         statistics = cycle_statistics(labels.phase, clip.root_positions, clip.fps)
         print(f"{path}: {share:.0%} of {len(clip)} frames have a phase, {len(statistics)} whole cycles", end="")
@@ -127,10 +127,12 @@ def label_files(args: argparse.Namespace) -> None:
             save_phase(target, labels)
             wrote(target)
         if not args.no_plot:
-            _plot_labels(new_file(base.with_name(base.name + ".phase.png"), args.force), clip, labels)
+            _plot_labels(
+                new_file(base.with_name(base.name + ".phase.png"), args.force), clip, labels, feet_of(clip, reading)
+            )
 
 
-def _plot_labels(path: Path, clip, labels) -> None:
+def _plot_labels(path: Path, clip, labels, feet) -> None:
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -141,7 +143,6 @@ def _plot_labels(path: Path, clip, labels) -> None:
 
     figure = Figure(figsize=(12, 6), layout="constrained")
     top, bottom = figure.subplots(2, 1, sharex=True)
-    feet = feet_of(clip)
     if feet:
         plot_feet(clip, feet, contacts=labels.contacts, axes=top)
     time = np.arange(len(clip)) / clip.fps
@@ -196,20 +197,23 @@ def view_files(args: argparse.Namespace) -> None:
         if file.is_dir():
             raise Failure(f"{file}: that is a folder; name a BVH file")
     target = new_file(output, args.force, files)
-    clips = [read_told([file], Reading.of(args))[0][0] for file in files]
-    write_view(target, clips, [file.stem for file in files], labels=not args.no_labels)
+    reading = Reading.of(args)
+    clips = [read_told([file], reading)[0][0] for file in files]
+    write_view(target, clips, [file.stem for file in files], None if args.no_labels else reading)
     wrote(target)
 
 
-def write_view(path, clips, titles, *, labels=True) -> None:
-    """The page, with phases and contacts where they can be told."""
+def write_view(path, clips, titles, reading: Reading | None) -> None:
+    """The page, with phases and contacts where a reading is given and the feet are told."""
     from .viewer import write_page
 
-    found = [labelled(clip) if labels and feet_of(clip) and len(clip) > 1 else None for clip in clips]
+    feet = [feet_of(clip, reading) if reading and len(clip) > 1 else [] for clip in clips]
+    found = [labelled(clip, reading) if own else None for clip, own in zip(clips, feet, strict=True)]
     write_page(
         path,
         clips,
         titles=titles,
         phases=[label and label.phase for label in found],
         contacts=[label and label.contacts for label in found],
+        feet=[own or None for own in feet] if reading and reading.feet else None,
     )

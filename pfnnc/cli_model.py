@@ -107,6 +107,8 @@ def train_model(args: argparse.Namespace) -> None:
     target = new_file(Path(args.output) / MODEL_NAME, args.force)
     overrides = dict(map(_override, args.set))
     takes, reading = gather(find_files(args.paths), Reading.of(args), args.rate, args.phases, args.phase_unit)
+    if reading.feet is not None:
+        overrides.setdefault("feet", reading.feet)
     held = _held_out(takes, args.holdout)
     kept = [take for take in takes if take not in held]
     if not kept:
@@ -179,7 +181,7 @@ def gather(files: list[Path], reading: Reading, rate: float, phases: str = "auto
     _tell_sizes(largest, clips)
     takes = []
     for path, clip in zip(largest, clips, strict=True):
-        phase = _phase_of(path, clip, phases, unit)
+        phase = _phase_of(path, clip, reading, phases, unit)
         if phase is None or not np.isfinite(phase).any():
             note(f"left out: {path}: no gait was found in it")
             continue
@@ -203,9 +205,9 @@ def _tell_sizes(paths: list[Path], clips: list[Clip]) -> None:
             note(f"note: {path.name}: its bones are {size / usual:.2f} times as long as the others'")
 
 
-def _phase_of(path: Path, clip: Clip, phases: str, unit: str) -> np.ndarray | None:
+def _phase_of(path: Path, clip: Clip, reading: Reading, phases: str, unit: str) -> np.ndarray | None:
     if phases == "auto":
-        return labelled(clip).phase
+        return labelled(clip, reading).phase
     from .phase_files import load_labels, load_phase
 
     base = path.name.removesuffix(".gz").removesuffix(".bvh").removesuffix(".BVH")
@@ -278,13 +280,13 @@ def led(model: MotionModel, clip: Clip, phase: np.ndarray, start: int, frames: i
 
 def _at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
     """A clip and its phase at the model's rate, joints checked."""
-    (clip,), _ = read_told([path], reading.over(trained.reading))
+    (clip,), reading = read_told([path], reading.over(trained.reading))
     lacking = [name for name in trained.model.skeleton.names if name not in clip.skeleton.names]
     if lacking:
         raise Failure(
             f"{path}: the model's skeleton has {len(lacking)} joints that this one lacks, such as {lacking[0]}"
         )
-    return resampled(clip, labelled(clip).phase, trained.model.fps)
+    return resampled(clip, labelled(clip, reading).phase, trained.model.fps)
 
 
 def _reference_of(trained) -> Path:
@@ -354,11 +356,12 @@ def _evaluate_pair(args):
     paths = find_files([args.first, args.references[0]])
     if len(paths) != 2:
         raise Failure("name two different BVH files")
-    predicted, reference = (read_told([path], Reading.of(args))[0][0] for path in paths)
+    reading = Reading.of(args)
+    predicted, reference = (read_told([path], reading)[0][0] for path in paths)
     frames = min(len(predicted), len(reference))
     if len(predicted) != len(reference):
         note(f"note: {len(predicted)} and {len(reference)} frames; the first {frames} are compared")
-    report = evaluate(predicted[:frames], reference[:frames], feet=feet_of(reference))
+    report = evaluate(predicted[:frames], reference[:frames], feet=feet_of(reference, reading))
     folder = None
     if args.output:
         folder = new_file(Path(args.output) / "report.json", args.force).parent
@@ -389,7 +392,7 @@ def _evaluate_model(args):
         reports.append(
             (
                 f"{path}, {frames / trained.model.fps:.1f} s",
-                evaluate(predicted, reference, feet=feet_of(reference)),
+                evaluate(predicted, reference, feet=feet_of(reference, reading.over(trained.reading))),
                 folder,
             )
         )

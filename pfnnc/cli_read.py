@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from .bvh import load_bvh
 from .describe import describe
 from .motion_model import MotionModel
+from .phase_label import label_phase
 from .skeleton import Clip
 
 MODEL_NAME, SETTINGS_NAME, REFERENCE_NAME = "model.pfnnc", "train.json", "reference.bvh"
@@ -37,6 +38,7 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--up", choices=("y", "z"), help="which axis of the file points up")
     group.add_argument("--fps", type=positive, help="the true frame rate, where the file's is wrong")
     group.add_argument("--root", metavar="JOINT", help="the joint that moves, where it is not the file's root")
+    group.add_argument("--feet", nargs=2, metavar=("LEFT", "RIGHT"), help="the ankles, where names do not tell")
     group.add_argument("--positions", choices=("replace", "add"), help="what child position channels mean")
 
 
@@ -65,10 +67,16 @@ class Reading:
     fps: float | None = None
     root: str | None = None
     positions: str | None = None
+    feet: tuple[str, str] | None = None
 
     @classmethod
     def of(cls, args: argparse.Namespace) -> "Reading":
-        return cls(args.scale, args.up, args.fps, args.root, args.positions)
+        feet = None if args.feet is None else tuple(args.feet)
+        return cls(args.scale, args.up, args.fps, args.root, args.positions, feet)
+
+    def options(self) -> dict:
+        """Those of `load_bvh`."""
+        return {name: value for name, value in vars(self).items() if value is not None and name != "feet"}
 
     def over(self, other: "Reading") -> "Reading":
         """This one, with ``other`` where this says nothing."""
@@ -78,10 +86,9 @@ class Reading:
 
 def read_clip(path: str | os.PathLike, reading: Reading) -> Clip:
     """One BVH file, its warnings as notes."""
-    options = {name: value for name, value in vars(reading).items() if value is not None}
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        clip = load_bvh(path, **options)
+        clip = load_bvh(path, **reading.options())
     for warning in found:
         note(f"note: {warning.message}")
     return clip
@@ -95,7 +102,7 @@ def read_told(paths: Sequence[Path], reading: Reading) -> tuple[list[Clip], Read
         return plain, told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said above
-        return [load_bvh(path, **{k: v for k, v in vars(told).items() if v is not None}) for path in paths], told
+        return [load_bvh(path, **told.options()) for path in paths], told
 
 
 def _suggested(clips: list[Clip], reading: Reading) -> Reading:
@@ -122,7 +129,7 @@ def _suggested(clips: list[Clip], reading: Reading) -> Reading:
             rate, reason = _vote([d.rate for d in odd])
             fps = float(rate)
             note(f"note: {who} read at --fps {fps:g} and not the files' {clips[0].fps:g}: {reason}")
-    return Reading(scale, up, fps, reading.root, reading.positions)
+    return replace(reading, scale=scale, up=up, fps=fps)
 
 
 def _vote(suggestions) -> tuple[float | str, str]:
@@ -147,21 +154,25 @@ def find_files(paths: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
-def feet_of(clip: Clip) -> list[str]:
-    """Names of the left and right ankle, or none where the names do not tell."""
+def feet_of(clip: Clip, reading: Reading) -> list[str]:
+    """Names of the left and right ankle, or none where neither ``--feet`` nor the names tell."""
+    if reading.feet is not None:
+        for name in reading.feet:
+            clip.skeleton.index(name)
+        return list(reading.feet)
     try:
         return [clip.skeleton.names[foot[0]] for foot in clip.skeleton.find_feet()]
     except ValueError:
         return []
 
 
-def labelled(clip: Clip):
+def labelled(clip: Clip, reading: Reading):
     """`Labels` of a clip, its warnings as notes."""
-    from .phase_label import label_phase
-
+    if not feet_of(clip, reading):
+        raise Failure(f"{clip.name}: the joints' names do not tell the feet; name them with --feet LEFT RIGHT")
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
-        labels = label_phase(clip)
+        labels = label_phase(clip, feet=reading.feet)
     for warning in found:
         note(f"note: {clip.name}: {warning.message}")
     return labels
@@ -214,6 +225,7 @@ def read_model(path: str | os.PathLike) -> Trained:
     try:
         settings = json.loads((folder / SETTINGS_NAME).read_text("utf-8"))
         reading = Reading(**settings["reading"])
+        reading = replace(reading, feet=reading.feet and tuple(reading.feet))
         held_out = tuple(settings["held_out"])
     except (OSError, ValueError, KeyError, TypeError):  # a model on its own
         return Trained(model, Reading(), folder if path.is_dir() else None)

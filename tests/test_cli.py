@@ -1,0 +1,258 @@
+"""The command line as a user meets it: what it prints, writes and returns."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import pfnnc
+from pfnnc import load_bvh, make_gait_clip, save_bvh
+from pfnnc.cli import main
+
+QUICK = ["--set", "windows=300", "--set", "hidden=8", "--set", "scales=[1.0]", "--set", "mirror=false"]
+
+
+@pytest.fixture(scope="module")
+def clips(tmp_path_factory):
+    """A folder of made walks, one of them in centimetres and one with another skeleton."""
+    folder = tmp_path_factory.mktemp("clips")
+    for i in range(4):
+        made = make_gait_clip("walk", seconds=4.0, fps=60, speed=1.0 + 0.1 * i, variation=0.5, seed=i)
+        save_bvh(folder / f"walk{i}.bvh", made.clip)
+    one = pfnnc.Clip(
+        pfnnc.Skeleton(["a", "b"], [-1, 0], [[0, 0, 0], [0, 1, 0]]),
+        np.zeros((5, 3)),
+        np.tile([1.0, 0, 0, 0], (5, 2, 1)),
+        30,
+    )
+    save_bvh(folder / "other.bvh", one)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory, clips):
+    folder = tmp_path_factory.mktemp("trained") / "out"
+    assert main(["train", str(clips), "-o", str(folder), *QUICK]) == 0
+    return folder
+
+
+def run(capsys, *arguments, code=0):
+    assert main([str(a) for a in arguments]) == code
+    return capsys.readouterr()
+
+
+def test_inspect(capsys, clips, trained):
+    out = run(capsys, "inspect", clips / "walk0.bvh", trained).out
+    assert "24 joints from Hips" in out and "preset 'controller'" in out and "held out" in out
+    assert "walk3" in run(capsys, "inspect", clips).out
+
+
+def test_phase(capsys, clips, tmp_path):
+    out = run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", "--format", "both").out
+    assert "frames have a phase" in out
+    made = make_gait_clip("walk", seconds=4.0, fps=60, speed=1.0)
+    phase = pfnnc.load_labels(tmp_path / "labels" / "walk0.labels.npz").phase
+    assert np.nanmean(np.abs(np.mod(phase - made.phase + 0.5, 1) - 0.5)) < 0.03
+    assert (tmp_path / "labels" / "walk0.phase").exists()
+    assert "exists already" in run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", code=1).err
+    run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", "--force", "--no-plot")
+
+
+def test_root_motion(capsys, clips):
+    out = run(capsys, "root-motion", clips / "walk0.bvh", "--mode", "translation", "--to", 40).out
+    assert "duration  4.0000 s" in out
+    moved = [
+        float(x) for x in next(line for line in out.splitlines() if line.startswith("delta")).split(":")[1].split()[:3]
+    ]
+    assert moved[2] == pytest.approx(40.0, rel=0.01)
+    for mode in ("planar", "full"):
+        assert "in the root's frame" in run(capsys, "root-motion", clips / "walk0.bvh", "--mode", mode).out
+    run(capsys, "root-motion", clips / "walk0.bvh", "--once")
+
+
+def test_view(capsys, clips, tmp_path):
+    page = tmp_path / "new" / "page.html"
+    run(capsys, "view", clips / "walk0.bvh", clips / "walk1.bvh", "-o", page)
+    text = page.read_text("utf-8")
+    assert "walk0" in text and "walk1" in text
+    assert "exists already" in run(capsys, "view", clips / "walk0.bvh", "-o", page, code=1).err
+    assert "one or two" in run(capsys, "view", *[clips / f"walk{i}.bvh" for i in range(3)], "-o", page, code=1).err
+
+
+def test_an_input_is_never_written_over(capsys, clips, tmp_path):
+    clip = tmp_path / "a.bvh"
+    clip.write_bytes((clips / "walk0.bvh").read_bytes())
+    err = run(capsys, "view", clip, "-o", clip, "--force", code=1).err
+    assert "that is an input" in err and clip.read_bytes() == (clips / "walk0.bvh").read_bytes()
+
+
+def test_train_tells_what_it_left_out(capsys, clips, tmp_path):
+    shown = run(capsys, "train", clips, "-o", tmp_path / "out", "--holdout", "walk1", *QUICK)
+    assert "other.bvh: another skeleton (2 joints from a)" in shown.err
+    assert "60 frames a second, resampled to 30" in shown.err
+    settings = json.loads((tmp_path / "out" / "train.json").read_text())
+    assert [name.rsplit("/", 1)[-1] for name in settings["held_out"]] == ["walk1.bvh"]
+    assert len(settings["clips"]) == 3
+    reference = load_bvh(tmp_path / "out" / "reference.bvh")
+    assert reference.fps == 30 and len(reference) == 121
+    model = pfnnc.MotionModel.load(tmp_path / "out" / "model.pfnnc")
+    assert model.fps == 30 and model.model.hidden == 8
+
+
+def test_units_are_told_apart(capsys, clips, tmp_path):
+    clip = load_bvh(clips / "walk0.bvh")
+    big = pfnnc.Skeleton(
+        clip.skeleton.names, clip.skeleton.parents, 100 * clip.skeleton.offsets,
+        end_sites=[(j, 100 * np.asarray(o)) for j, o in clip.skeleton.end_sites],
+    )  # fmt: skip
+    save_bvh(tmp_path / "cm.bvh", pfnnc.Clip(big, 100 * clip.root_positions, clip.rotations, 60))
+    shown = run(capsys, "eval", tmp_path / "cm.bvh", clips / "walk0.bvh")
+    assert "--scale 0.01" in shown.err
+    assert "path_ratio                  1.0000" in shown.out
+    shown = run(capsys, "eval", tmp_path / "cm.bvh", clips / "walk0.bvh", "--scale", 1)
+    assert "--scale" not in shown.err and "path_ratio                100.0000" in shown.out
+
+
+def test_the_same_motion_under_another_name_is_held_out_too(capsys, clips, tmp_path):
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.bvh").write_bytes((clips / "walk0.bvh").read_bytes())
+    (tmp_path / "c.bvh").write_bytes((clips / "walk1.bvh").read_bytes())
+    shown = run(capsys, "train", tmp_path, "-o", tmp_path / "out", "--holdout", "a", *QUICK)
+    assert "b.bvh is the same motion" in shown.err
+    assert len(json.loads((tmp_path / "out" / "train.json").read_text())["clips"]) == 1
+
+
+def test_phases_from_files_beside(capsys, clips, tmp_path):
+    (tmp_path / "walk0.bvh").write_bytes((clips / "walk0.bvh").read_bytes())
+    (tmp_path / "walk1.bvh").write_bytes((clips / "walk1.bvh").read_bytes())
+    made = make_gait_clip("walk", seconds=4.0, fps=60, speed=1.0)
+    pfnnc.save_phase(tmp_path / "walk0.phase", made.phase)
+    shown = run(capsys, "train", tmp_path, "-o", tmp_path / "out", "--phases", "beside", *QUICK)
+    assert "walk1.bvh: no phase file beside it" in shown.err
+    stride = pfnnc.MotionModel.load(tmp_path / "out" / "model.pfnnc").avg_stride
+    assert stride == pytest.approx(1.0 * made.strikes[0][1], rel=0.02)
+
+
+def test_a_motion_of_a_model(capsys, clips, trained, tmp_path):
+    run(capsys, "synth", trained, "-o", tmp_path / "a.bvh", "--seconds", 2)
+    assert len(load_bvh(tmp_path / "a.bvh")) == 60
+    run(
+        capsys,
+        "synth",
+        trained / "model.pfnnc",
+        clips / "walk0.bvh",
+        "-o",
+        tmp_path / "b.bvh",
+        "--seconds",
+        2,
+        "--free",
+        "--at",
+        2,
+    )
+    clip, start = load_bvh(tmp_path / "b.bvh"), load_bvh(clips / "walk0.bvh")
+    assert np.linalg.norm(clip.root_positions[0] - start.root_positions[120]) < 0.3
+    assert "--at 99" in run(capsys, "synth", trained, "-o", tmp_path / "c.bvh", "--at", 99, code=1).err
+    assert not (tmp_path / "c.bvh").exists()
+
+
+def test_the_folder_knows_its_own(capsys, trained):
+    run(capsys, "synth", trained, "--seconds", 1, "--force")
+    run(capsys, "view", trained, "--force")
+    assert "synth" in (trained / "view.html").read_text("utf-8")
+    shown = run(capsys, "eval", trained)
+    assert "trajectory_correlation" in shown.out and "found in each clip" in shown.out
+    report = json.loads((trained / "eval" / "report.json").read_text())
+    assert "foot_skate" in report["metrics"]
+
+
+def test_eval_of_a_clip_against_itself(capsys, clips, tmp_path):
+    copy = tmp_path / "copy.bvh"
+    copy.write_bytes((clips / "walk0.bvh").read_bytes())
+    out = run(capsys, "eval", copy, clips / "walk0.bvh", "-o", tmp_path / "report").out
+    assert "all goals reached" in out
+    assert json.loads((tmp_path / "report" / "report.json").read_text())["passed"] is True
+    assert "exists already" in run(capsys, "eval", copy, clips / "walk0.bvh", "-o", tmp_path / "report", code=1).err
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["inspect", "nothing"], "nothing: no such file or folder"),
+        (["view", "nothing.bvh"], "nothing.bvh: "),
+        (["phase", "nothing.bvh"], "nothing.bvh: no such file or folder"),
+        (["train", "nothing", "-o", "out"], "nothing: no such file or folder"),
+        (["train", "{empty}", "-o", "{empty}/out"], "no .bvh file in this folder"),
+        (["train", "{clips}", "-o", "{empty}/out", "--holdout", "walk9"], "--holdout walk9: there is no such clip"),
+        (["train", "{clips}", "-o", "{empty}/out", "--set", "hidden"], "expected NAME=VALUE"),
+        (["train", "{clips}", "-o", "{empty}/out", "--set", "nonsense=3"], "nonsense"),
+        (["train", "{clips}", "-o", "{empty}/out", "--set", "hidden=-3"], "hidden"),
+        (["train", "{clips}/other.bvh", "-o", "{empty}/out"], "name them with --feet LEFT RIGHT"),
+        (["train", "{clips}/other.bvh", "-o", "{empty}/out", "--feet", "a", "c"], "c"),
+        (["train", "{clips}/other.bvh", "-o", "{empty}/out", "--feet", "a", "b"], "no clip has a gait to learn"),
+        (["synth", "{empty}"], "no model.pfnnc in this folder"),
+        (["synth", "{clips}/walk0.bvh", "-o", "{empty}/x.bvh"], "is no motion-model file"),
+        (["synth", "{trained}", "{clips}/other.bvh", "-o", "{empty}/x.bvh"], "joints that this one lacks"),
+        (["eval", "{clips}/walk0.bvh", "{clips}/other.bvh"], "predicted has"),
+        (["eval", "{clips}/walk0.bvh"], "needs one recording"),
+        (["eval", "{clips}/walk0.bvh", "{clips}/walk0.bvh"], "two different"),
+        (["root-motion", "{clips}/walk0.bvh", "--from", "1e300"], "t0"),
+        (["view", "{clips}"], "that is a folder"),
+        (["view", "{clips}/walk0.bvh", "-o", "{clips}"], "that is a folder"),
+        (["view", "{bad}"], "bad.bvh:1"),
+        (["phase", "{bad}"], "bad.bvh:1"),
+    ],
+)
+def test_failures_are_one_line(capsys, clips, trained, tmp_path, arguments, message):
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    bad = tmp_path / "bad.bvh"
+    bad.write_text("HIERARCHY no")
+    names = {"clips": clips, "trained": trained, "empty": empty, "bad": bad}
+    err = run(capsys, *(a.format(**names) for a in arguments), code=1).err
+    last = err.strip().splitlines()[-1]
+    assert last.startswith("pfnnc: ") and message in last
+    assert "Traceback" not in err
+    assert not (empty / "out" / "model.pfnnc").exists() and not (empty / "x.bvh").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [[], ["nonsense"], ["train"], ["train", "x"], ["demo", "--seconds", "nan"], ["synth", "m", "--seconds", "-1"],
+     ["view"], ["train", "x", "-o", "y", "--scale", "0"], ["train", "x", "-o", "y", "--seed", "-1"]],
+)  # fmt: skip
+def test_wrong_usage_is_two(capsys, arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(arguments)
+    assert stopped.value.code == 2
+    assert "usage: pfnnc" in capsys.readouterr().err
+
+
+def test_interrupt(capsys, monkeypatch, clips):
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("pfnnc.cli_look.describe", interrupted)
+    assert "stopped" in run(capsys, "inspect", clips, code=130).err
+
+
+def test_help_and_version(capsys):
+    for arguments in (["--help"], ["--version"], ["train", "--help"], ["eval", "--help"]):
+        with pytest.raises(SystemExit) as stopped:
+            main(arguments)
+        assert stopped.value.code == 0
+    assert pfnnc.__version__ in capsys.readouterr().out
+
+
+def test_traceback_on_demand(capsys):
+    assert "Traceback" in run(capsys, "--traceback", "inspect", "nothing", code=1).err
+
+
+def test_as_a_program(clips):
+    done = subprocess.run(
+        [sys.executable, "-m", "pfnnc", "inspect", clips / "walk0.bvh"], capture_output=True, text=True
+    )
+    assert done.returncode == 0 and "24 joints" in done.stdout
+    done = subprocess.run([sys.executable, "-m", "pfnnc", "inspect", "none"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stderr == "pfnnc: none: no such file or folder\n"
