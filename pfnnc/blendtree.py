@@ -14,6 +14,7 @@ import numpy as np
 
 from . import _check
 from .phase import find_cycles
+from .phase_label import label_phase
 from .rotation import quat_mean, quat_mul, quat_normalize, quat_slerp, quat_unroll, quat_yaw
 from .skeleton import Clip
 
@@ -234,8 +235,6 @@ def _between(steps: np.ndarray, begin: np.ndarray, end: np.ndarray) -> np.ndarra
 def _motion(clip: Clip, phase, i: int) -> _Motion | None:
     """The mean cycle of a clip; None where it has no phase and stands."""
     if phase is None:
-        from .phase_label import label_phase
-
         phase = label_phase(clip).phase
     phase = _check.phases(phase, f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
     cycles = find_cycles(phase)
