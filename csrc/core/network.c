@@ -3,24 +3,6 @@
 
 #include <math.h>
 
-static int64_t pfnn_widest(const pfnn_net_config *config)
-{
-    int64_t widest = 0;
-    for (int i = 0; i <= config->layers; i++)
-        widest = config->size[i] > widest ? config->size[i] : widest;
-    return widest;
-}
-
-#define REAL float
-#define WEIGHT float
-#define NAME(x) x##_ff
-#include "network_body.h"
-
-#define REAL double
-#define WEIGHT double
-#define NAME(x) x##_dd
-#include "network_body.h"
-
 pfnn_status pfnn_net_check(const pfnn_net_config *config, pfnn_error *error)
 {
     if (config->layers < 1 || config->layers > PFNN_MAX_LAYERS)
@@ -65,35 +47,4 @@ void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameter
         net->bias[l] = at;
         at += outputs;
     }
-}
-
-static size_t row_workspace(const pfnn_net *net)
-{
-    return (size_t)(3 * pfnn_widest(&net->config)) * sizeof(double);
-}
-
-size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads)
-{
-    (void)layer, (void)rows, (void)threads;
-    return row_workspace(net);
-}
-
-void pfnn_layer_forward(void *y, const pfnn_net *net, int layer, const void *x, const double *share, int64_t rows,
-                        void *workspace, int threads)
-{
-    (void)threads;
-    if (net->config.type == PFNN_FLOAT32)
-        layer_forward_ff(y, net, layer, x, share, rows, workspace);
-    else
-        layer_forward_dd(y, net, layer, x, share, rows, workspace);
-}
-
-void pfnn_layer_backward(const pfnn_layer_gradients *gradients, const pfnn_net *net, int layer, const void *x,
-                         const double *share, const void *dy, int64_t rows, void *workspace, int threads)
-{
-    (void)workspace, (void)threads;
-    if (net->config.type == PFNN_FLOAT32)
-        layer_backward_ff(gradients, net, layer, x, share, dy, rows);
-    else
-        layer_backward_dd(gradients, net, layer, x, share, dy, rows);
 }

@@ -558,8 +558,8 @@ PFNN_API pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch 
 
 /*
  * One layer, forward (y is set) and backward, on contiguous arrays of the parameters' type, shares as above.
- * `layer` counts from 0. No activation. The workspace of the backward pass is
- * `pfnn_layer_workspace` bytes, that of the forward pass `pfnn_net_workspace`.
+ * `layer` counts from 0. No activation. Both work in `pfnn_layer_workspace` bytes of any alignment. The bits do not
+ * depend on the number of threads.
  */
 PFNN_API size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads);
 PFNN_API void pfnn_layer_forward(void *y, const pfnn_net *net, int layer, const void *x, const double *share,

@@ -6,29 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "adamw.h"
+#include "kernel.h"
+#include "layers.h"
 #include "train_work.h"
+
+/* into the second-level cache, to be written */
+#if defined(__GNUC__)
+#define FETCH(p) __builtin_prefetch(p, 1, 2)
+#else
+#define FETCH(p) ((void)(p))
+#endif
 
 static const double PI = 3.14159265358979323846;
 
-enum { TILE = 256 }; /* columns of a row of weights worked on at a time */
-
-/* one pass over all rows of all weights: sum squares (norms), store, or update */
-typedef struct row_job {
+/* one pass over the gradient of all weights: sum squares by line (norms), or AdamW */
+typedef struct update_job {
     pfnn_trainer *trainer;
     double *norms;
-    pfnn_net *store;
-    const pfnn_update *update;
-    double shrink;
-} row_job;
+    pfnn_adamw_step step;
+} update_job;
 
-static float root_f(float v)
+/* lines are rows of dW: layer after layer, kernel after kernel, the inputs and then the bias */
+static int64_t lines_before(const pfnn_net_config *net, int layer)
 {
-    return sqrtf(v);
+    int64_t count = 0;
+    for (int l = 0; l < layer; l++)
+        count += (int64_t)net->kernels * (net->size[l] + 1);
+    return count;
 }
 
-static double root_d(double v)
+static int64_t line_of(const pfnn_net_config *net, const pfnn_gradient_tile *tile, int64_t row)
 {
-    return sqrt(v);
+    return lines_before(net, tile->layer) + tile->kernel * ((int64_t)net->size[tile->layer] + 1) + tile->i + row;
 }
 
 
@@ -194,11 +204,11 @@ static void trajectory_backward(const pfnn_trainer *t, const pfnn_train_batch *b
 /* ---- the two real types ------------------------------------------------------------------- */
 
 #define REAL float
-#define NAME(x) x##_f
+#define NAME(x) x##_float
 #include "train_body.h"
 
 #define REAL double
-#define NAME(x) x##_d
+#define NAME(x) x##_double
 #include "train_body.h"
 
 static bool is_double(const pfnn_trainer *t)
@@ -239,12 +249,17 @@ static void *carve(char *base, size_t *at, int64_t count, size_t size)
     return place;
 }
 
+static size_t largest(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
 static void lay_out(const pfnn_trainer *t, pfnn_train_work *w, char *base, size_t *bytes)
 {
     const pfnn_net_config *net = &t->config.net.config;
     const size_t real = is_double(t) ? sizeof(double) : sizeof(float);
     const int64_t rows = w->rows, steps = w->steps, all = rows * steps, dim = t->config.frame.dim;
-    int64_t widest = 0, lines = 0;
+    int64_t widest = 0;
     size_t layer = 0;
 
     *bytes = 0;
@@ -254,12 +269,9 @@ static void lay_out(const pfnn_trainer *t, pfnn_train_work *w, char *base, size_
         w->input[l] = carve(base, bytes, all * net->size[l], real);
         w->doutput[l] = carve(base, bytes, all * net->size[l + 1], real);
         widest = net->size[l] > widest ? net->size[l] : widest;
-        lines += net->size[l] + 1;
-        size_t need = pfnn_layer_workspace(&t->config.net, l, rows, 1);
-        layer = need > layer ? need : layer;
+        layer = largest(layer, pfnn_layer_workspace(&t->config.net, l, rows, w->threads));
+        layer = largest(layer, pfnn_layer_gradient_workspace(&t->config.net, l, all, w->threads));
     }
-    size_t forward = pfnn_net_workspace(&t->config.net, net->type, rows, 1);
-    layer = forward > layer ? forward : layer;
     w->output = carve(base, bytes, all * net->size[PFNN_LAYERS], real);
     w->dx = carve(base, bytes, rows * widest, real);
     w->share = carve(base, bytes, all * net->kernels, sizeof(double));
@@ -274,17 +286,17 @@ static void lay_out(const pfnn_trainer *t, pfnn_train_work *w, char *base, size_
     w->dvalid = carve(base, bytes, all * dim, sizeof(double));
     w->first = carve(base, bytes, rows * dim, sizeof(double));
     w->losses = carve(base, bytes, rows * PFNN_TERMS, sizeof(double));
-    w->norms = carve(base, bytes, lines * net->kernels, sizeof(double));
+    w->norms = carve(base, bytes, lines_before(net, PFNN_LAYERS), sizeof(double));
     w->memory_a_row = carve(base, bytes, rows * t->scratch, sizeof(double));
     w->layer = carve(base, bytes, (int64_t)layer, 1);
 }
 
 /* Memory for a batch's shape; kept for the next batch of that shape. */
-static pfnn_status prepare(pfnn_trainer *t, const pfnn_train_batch *batch, pfnn_error *error)
+static pfnn_status prepare(pfnn_trainer *t, const pfnn_train_batch *batch, int threads, pfnn_error *error)
 {
-    if (t->work.memory && t->work.rows == batch->rows && t->work.steps == batch->steps)
+    if (t->work.memory && t->work.rows == batch->rows && t->work.steps == batch->steps && t->work.threads >= threads)
         return PFNN_OK;
-    pfnn_train_work work = {.rows = batch->rows, .steps = batch->steps};
+    pfnn_train_work work = {.rows = batch->rows, .steps = batch->steps, .threads = threads};
     size_t bytes;
     lay_out(t, &work, NULL, &bytes);
     char *memory = malloc(bytes);
@@ -311,45 +323,45 @@ static void begin_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        begin_row_d(job->trainer, job->batch, row);
+        begin_row_double(job->trainer, job->batch, row);
     else
-        begin_row_f(job->trainer, job->batch, row);
+        begin_row_float(job->trainer, job->batch, row);
 }
 
 static void input_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        input_row_d(job->trainer, job->batch, row, job->step);
+        input_row_double(job->trainer, job->batch, row, job->step);
     else
-        input_row_f(job->trainer, job->batch, row, job->step);
+        input_row_float(job->trainer, job->batch, row, job->step);
 }
 
 static void output_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        output_row_d(job->trainer, job->batch, row, job->step);
+        output_row_double(job->trainer, job->batch, row, job->step);
     else
-        output_row_f(job->trainer, job->batch, row, job->step);
+        output_row_float(job->trainer, job->batch, row, job->step);
 }
 
 static void output_backward_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        output_backward_row_d(job->trainer, job->batch, row, job->step);
+        output_backward_row_double(job->trainer, job->batch, row, job->step);
     else
-        output_backward_row_f(job->trainer, job->batch, row, job->step);
+        output_backward_row_float(job->trainer, job->batch, row, job->step);
 }
 
 static void input_backward_window(void *context, int64_t row)
 {
     const window_job *job = context;
     if (is_double(job->trainer))
-        input_backward_row_d(job->trainer, job->batch, row, job->step);
+        input_backward_row_double(job->trainer, job->batch, row, job->step);
     else
-        input_backward_row_f(job->trainer, job->batch, row, job->step);
+        input_backward_row_float(job->trainer, job->batch, row, job->step);
 }
 
 static pfnn_status roll_forward(pfnn_trainer *t, const pfnn_train_batch *batch, int threads, pfnn_error *error)
@@ -372,9 +384,9 @@ static pfnn_status roll_forward(pfnn_trainer *t, const pfnn_train_batch *batch, 
             return status;
         pfnn_parallel(threads, w->rows, input_window, &job);
         if (is_double(t))
-            network_forward_d(t, job.step, threads);
+            network_forward_double(t, job.step, threads);
         else
-            network_forward_f(t, job.step, threads);
+            network_forward_float(t, job.step, threads);
         pfnn_parallel(threads, w->rows, output_window, &job);
     }
     return PFNN_OK;
@@ -393,9 +405,9 @@ static void roll_backward(pfnn_trainer *t, const pfnn_train_batch *batch, int th
         if (w->steps > 1 || batch->weight[PFNN_TERM_TRAJECTORY] > 0)
             pfnn_parallel(threads, w->rows, output_backward_window, &job);
         if (is_double(t))
-            network_backward_d(t, job.step, threads);
+            network_backward_double(t, job.step, threads);
         else
-            network_backward_f(t, job.step, threads);
+            network_backward_float(t, job.step, threads);
         if (job.step > 0)
             pfnn_parallel(threads, w->rows, input_backward_window, &job);
     }
@@ -406,7 +418,7 @@ pfnn_status pfnn_trainer_gradient(pfnn_trainer *t, double *losses, const pfnn_tr
 {
     double total = 0;
     t->ready = false;
-    pfnn_status status = prepare(t, batch, error);
+    pfnn_status status = prepare(t, batch, threads, error);
     if (status == PFNN_OK)
         status = roll_forward(t, batch, threads, error);
     if (status != PFNN_OK)
@@ -435,50 +447,79 @@ bool pfnn_trainer_ready(const pfnn_trainer *trainer)
 
 /* ---- the update --------------------------------------------------------------------------- */
 
-/* one line of the weights: layer, kernel and input (the last input stands for the bias) */
-static void update_line(void *context, int64_t line)
+static void take_tile(void *context, const pfnn_gradient_tile *tile)
 {
-    const row_job *job = context;
-    const pfnn_net_config *net = &job->trainer->config.net.config;
-    int64_t at = line;
-    int l = 0;
-    while (at >= (int64_t)net->kernels * (net->size[l] + 1)) {
-        at -= (int64_t)net->kernels * (net->size[l] + 1);
-        l++;
-    }
-    const int k = (int)(at / (net->size[l] + 1));
-    const int64_t i = at % (net->size[l] + 1);
+    const update_job *job = context;
     if (is_double(job->trainer))
-        update_row_d(job, l, k, i, line);
+        take_tile_double(job, tile);
     else
-        update_row_f(job, l, k, i, line);
+        take_tile_float(job, tile);
 }
 
-static int64_t lines(const pfnn_trainer *t)
+static void fetch_tile(void *context, const pfnn_gradient_tile *tile)
 {
-    const pfnn_net_config *net = &t->config.net.config;
-    int64_t count = 0;
-    for (int l = 0; l < PFNN_LAYERS; l++)
-        count += (int64_t)net->kernels * (net->size[l] + 1);
-    return count;
+    const update_job *job = context;
+    if (is_double(job->trainer))
+        fetch_tile_double(job, tile);
+    else
+        fetch_tile_float(job, tile);
 }
 
-void pfnn_trainer_update(pfnn_trainer *t, const pfnn_update *update, int threads)
+/* dW of all layers, a tile at a time, into the sink */
+static void make_gradient(pfnn_trainer *t, const pfnn_gradient_sink *sink, int threads)
 {
-    row_job job = {.trainer = t, .update = update, .shrink = 1};
-    if (update->clip > 0) {
-        row_job measure = {.trainer = t, .norms = t->work.norms};
-        double sum = 0;
-        pfnn_parallel(threads, lines(t), update_line, &measure);
-        for (int64_t i = 0; i < lines(t); i++)
-            sum += t->work.norms[i];
-        job.shrink = fmin(1, update->clip / (sqrt(sum) + 1e-6));
+    const pfnn_train_work *w = &t->work;
+    threads = threads < w->threads ? threads : w->threads;
+    for (int l = PFNN_LAYERS - 1; l >= 0; l--)
+        pfnn_layer_weights_gradient(&t->config.net, l, w->input[l], w->share, w->doutput[l], w->rows * w->steps, sink, w->layer,
+                                    threads);
+}
+
+/* The factor that keeps the norm of the whole gradient at or below `clip`. */
+static double clip_factor(pfnn_trainer *t, double clip, int threads)
+{
+    const int64_t lines = lines_before(&t->config.net.config, PFNN_LAYERS);
+    update_job job = {.trainer = t, .norms = t->work.norms};
+    pfnn_gradient_sink sink = {NULL, take_tile, &job};
+    double sum = 0;
+    memset(job.norms, 0, (size_t)lines * sizeof *job.norms);
+    make_gradient(t, &sink, threads);
+    for (int64_t i = 0; i < lines; i++)
+        sum += job.norms[i];
+    return fmin(1, clip / (sqrt(sum) + 1e-6));
+}
+
+void pfnn_trainer_update(pfnn_trainer *t, const pfnn_update *u, int threads)
+{
+    const double first = 1 - pow(u->beta1, (double)u->step), second = sqrt(1 - pow(u->beta2, (double)u->step));
+    update_job job = {.trainer = t,
+                      .step = {.shrink = u->clip > 0 ? clip_factor(t, u->clip, threads) : 1,
+                               .keep = 1 - u->lr * u->weight_decay,
+                               .one_beta1 = 1 - u->beta1,
+                               .beta2 = u->beta2,
+                               .one_beta2 = 1 - u->beta2,
+                               .rate = u->lr / first * second,
+                               .eps = u->eps * second,
+                               .one_average = 1 - u->average}};
+    pfnn_gradient_sink sink = {fetch_tile, take_tile, &job};
+    make_gradient(t, &sink, threads);
+}
+
+static void store_tile(void *context, const pfnn_gradient_tile *tile)
+{
+    const pfnn_net *to = context;
+    const int64_t in = to->config.size[tile->layer], out = to->config.size[tile->layer + 1];
+    const size_t real = to->config.type == PFNN_FLOAT64 ? sizeof(double) : sizeof(float);
+    char *base = tile->i == in ? to->bias[tile->layer] : to->weights[tile->layer];
+    for (int64_t i = 0; i < tile->rows; i++) {
+        const int64_t at = (tile->i == in ? tile->kernel : tile->kernel * in + tile->i + i) * out + tile->j;
+        memcpy(base + (size_t)at * real, (const char *)tile->values + (size_t)(i * tile->stride) * real,
+               (size_t)tile->columns * real);
     }
-    pfnn_parallel(threads, lines(t), update_line, &job);
 }
 
 void pfnn_trainer_store(pfnn_trainer *t, pfnn_net *gradient, int threads)
 {
-    row_job job = {.trainer = t, .store = gradient};
-    pfnn_parallel(threads, lines(t), update_line, &job);
+    pfnn_gradient_sink sink = {NULL, store_tile, gradient};
+    make_gradient(t, &sink, threads);
 }

@@ -323,66 +323,48 @@ static void NAME(network_backward)(pfnn_trainer *t, int step, int threads)
 
 /* ---- the last product and AdamW ----------------------------------------------------------- */
 
-/* Columns [begin, begin + count) of row (k, i) of dW (i < in) or db (i = in) of layer l: the sum of share * input * doutput. */
-static void NAME(gradient_row)(const pfnn_trainer *t, REAL *g, int l, int k, int64_t i, int64_t begin, int64_t count)
+static double NAME(square)(const REAL *g, int64_t count)
 {
-    const pfnn_train_work *w = &t->work;
-    const pfnn_net_config *net = &t->config.net.config;
-    const int64_t in = net->size[l], out = net->size[l + 1], rows = w->rows * w->steps;
-    const REAL *x = (const REAL *)w->input[l] + i, *d = (const REAL *)w->doutput[l] + begin;
-    const double *share = w->share + k;
-
-    memset(g, 0, (size_t)count * sizeof *g);
-    for (int64_t r = 0; r < rows; r++, d += out, share += net->kernels, x += in) {
-        REAL a = i < in ? (REAL)*share * *x : (REAL)*share;
-        if (a != 0)
-            for (int64_t j = 0; j < count; j++)
-                g[j] += a * d[j];
-    }
+    double sum = 0;
+    for (int64_t j = 0; j < count; j++)
+        sum += (double)g[j] * (double)g[j];
+    return sum;
 }
 
-/* AdamW as PyTorch has it, on `count` parameters with the gradient g times `shrink`. */
-static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, int64_t count, const pfnn_update *u,
-                        double shrink)
+/* What becomes of a tile of dW: its squares summed by line, or AdamW. */
+static void NAME(take_tile)(const update_job *job, const pfnn_gradient_tile *tile)
 {
-    const REAL keep = (REAL)(1 - u->lr * u->weight_decay), one_beta1 = (REAL)(1 - u->beta1), beta2 = (REAL)u->beta2;
-    const REAL one_beta2 = (REAL)(1 - u->beta2), rate = (REAL)(u->lr / (1 - pow(u->beta1, (double)u->step)));
-    const REAL root = (REAL)sqrt(1 - pow(u->beta2, (double)u->step)), eps = (REAL)u->eps, scale = (REAL)shrink;
-    const REAL one_average = (REAL)(1 - u->average);
-
-    for (int64_t i = 0; i < count; i++) {
-        REAL gi = scale * g[i];
-        m[i] += one_beta1 * (gi - m[i]);
-        v[i] = beta2 * v[i] + one_beta2 * gi * gi;
-        p[i] = keep * p[i] - rate * m[i] / (NAME(root)(v[i]) / root + eps);
-    }
-    for (int64_t i = 0; average && i < count; i++)
-        average[i] += one_average * (p[i] - average[i]);
-}
-
-/* What becomes of row (k, i) of layer l: its squares summed, stored, or applied. */
-static void NAME(update_row)(const row_job *job, int l, int k, int64_t i, int64_t line)
-{
-    const pfnn_trainer *t = job->trainer;
-    const pfnn_train_config *c = &t->config;
-    const int64_t in = c->net.config.size[l], out = c->net.config.size[l + 1];
-    const bool bias = i == in;
-    REAL *average = !c->average.weights[0] ? NULL : bias ? c->average.bias[l] : c->average.weights[l];
+    const pfnn_train_config *c = &job->trainer->config;
+    const int64_t in = c->net.config.size[tile->layer], out = c->net.config.size[tile->layer + 1];
+    const bool bias = tile->i == in;
+    const int l = tile->layer;
     REAL *p = bias ? c->net.bias[l] : c->net.weights[l], *m = bias ? c->first.bias[l] : c->first.weights[l];
-    REAL *v = bias ? c->second.bias[l] : c->second.weights[l], g[TILE];
+    REAL *v = bias ? c->second.bias[l] : c->second.weights[l];
+    REAL *average = !c->average.weights[0] ? NULL : bias ? c->average.bias[l] : c->average.weights[l];
 
-    if (job->norms)
-        job->norms[line] = 0;
-    for (int64_t begin = 0; begin < out; begin += TILE) {
-        const int64_t count = out - begin < TILE ? out - begin : TILE, at = (bias ? k : k * in + i) * out + begin;
-        NAME(gradient_row)(t, g, l, k, i, begin, count);
+    const bool straight = tile->stride == out && !job->norms; /* no gaps between lines */
+    const int64_t lines = straight ? 1 : tile->rows, columns = straight ? tile->rows * out : out;
+    for (int64_t i = 0; i < lines; i++) {
+        const REAL *g = (const REAL *)tile->values + i * tile->stride;
+        const int64_t at = (bias ? tile->kernel : tile->kernel * in + tile->i + i) * out;
         if (job->norms)
-            for (int64_t j = 0; j < count; j++)
-                job->norms[line] += (double)g[j] * (double)g[j];
-        else if (job->store)
-            memcpy((REAL *)(bias ? job->store->bias[l] : job->store->weights[l]) + at, g, (size_t)count * sizeof *g);
+            job->norms[line_of(&c->net.config, tile, i)] += NAME(square)(g, columns);
         else
-            NAME(adamw)(p + at, m + at, v + at, average ? average + at : NULL, g, count, job->update, job->shrink);
+            NAME(pfnn_adamw)(p + at, m + at, v + at, average ? average + at : NULL, g, columns, &job->step);
+    }
+}
+
+/* Fetch what AdamW will touch, while the tile is being made. */
+static void NAME(fetch_tile)(const update_job *job, const pfnn_gradient_tile *tile)
+{
+    const pfnn_train_config *c = &job->trainer->config;
+    const int64_t in = c->net.config.size[tile->layer], out = c->net.config.size[tile->layer + 1];
+    const REAL *const arrays[] = {c->net.weights[tile->layer], c->first.weights[tile->layer], c->second.weights[tile->layer]};
+    for (int64_t i = 0; i < tile->rows; i++) {
+        const int64_t at = (tile->kernel * in + tile->i + i) * out + tile->j;
+        for (int n = 0; n < 3; n++)
+            for (int64_t j = 0; j < tile->columns; j += 64 / (int64_t)sizeof(REAL))
+                FETCH(arrays[n] + at + j);
     }
 }
 

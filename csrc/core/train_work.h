@@ -10,6 +10,7 @@ enum { PFNN_LAYERS = 3 };
 typedef struct pfnn_train_work {
     int64_t rows;
     int32_t steps;
+    int threads; /* that the layers' memory is enough for */
     void *memory;
     void *sequence;               /* (rows, length + steps, dim) real: input frames and the valid predictions after them */
     void *dsequence;

@@ -1,0 +1,57 @@
+/*
+ * adamw_body.h: AdamW for one instruction set and real type; included by adamw.c with
+ *   REAL, VEC, LANES, V_LOAD, V_STORE, V_SET1, V_ADD, V_SUB, V_MUL, V_DIV, V_SQRT, V_FMA(a, b, c) = a b + c
+ *   TARGET the function's attribute     NAME(x) its name
+ */
+
+TARGET static FORCE_INLINE void NAME(lanes)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, const pfnn_adamw_step *s)
+{
+    VEC gradient = V_MUL(V_LOAD(g), V_SET1((REAL)s->shrink)), first = V_LOAD(m), at = V_LOAD(p);
+    first = V_FMA(V_SUB(gradient, first), V_SET1((REAL)s->one_beta1), first);
+    VEC second = V_MUL(V_LOAD(v), V_SET1((REAL)s->beta2));
+    second = V_FMA(V_MUL(gradient, gradient), V_SET1((REAL)s->one_beta2), second);
+    VEC down = V_DIV(V_MUL(first, V_SET1((REAL)s->rate)), V_ADD(V_SQRT(second), V_SET1((REAL)s->eps)));
+    at = V_SUB(V_MUL(at, V_SET1((REAL)s->keep)), down);
+    V_STORE(m, first);
+    V_STORE(v, second);
+    V_STORE(p, at);
+    if (average) {
+        VEC mean = V_LOAD(average);
+        V_STORE(average, V_FMA(V_SUB(at, mean), V_SET1((REAL)s->one_average), mean));
+    }
+}
+
+TARGET static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, int64_t count, const pfnn_adamw_step *s)
+{
+    int64_t i = 0;
+    for (; i + LANES <= count; i += LANES)
+        NAME(lanes)(p + i, m + i, v + i, average ? average + i : NULL, g + i, s);
+    if (i < count) { /* the last few in a vector of their own */
+        REAL rest[5][LANES] = {{0}};
+        const size_t bytes = (size_t)(count - i) * sizeof(REAL);
+        REAL *const parts[] = {p, m, v, average};
+        for (int n = 0; n < 4; n++)
+            if (parts[n])
+                memcpy(rest[n], parts[n] + i, bytes);
+        memcpy(rest[4], g + i, bytes);
+        NAME(lanes)(rest[0], rest[1], rest[2], average ? rest[3] : NULL, rest[4], s);
+        for (int n = 0; n < 4; n++)
+            if (parts[n])
+                memcpy(parts[n] + i, rest[n], bytes);
+    }
+}
+
+#undef REAL
+#undef VEC
+#undef LANES
+#undef V_LOAD
+#undef V_STORE
+#undef V_SET1
+#undef V_ADD
+#undef V_SUB
+#undef V_MUL
+#undef V_DIV
+#undef V_SQRT
+#undef V_FMA
+#undef TARGET
+#undef NAME

@@ -1,0 +1,279 @@
+/*
+ * layers_body.h: the products for one real type; included by layers.c with
+ *   REAL  float or double     TYPE  its pfnn_type     NAME(x)  the function's name
+ */
+#define PANEL (PFNN_PANEL_BYTES / (int)sizeof(REAL))
+
+/* ---- packing ------------------------------------------------------------------------------ */
+
+/* `rows` rows of x from column `begin` on as (depth, rows) */
+static void NAME(pack_rows)(REAL *to, const REAL *x, int64_t stride, int64_t rows, int64_t begin, int64_t depth)
+{
+    for (int64_t i = 0; i < depth; i++)
+        for (int64_t r = 0; r < rows; r++)
+            *to++ = x[r * stride + begin + i];
+}
+
+/* panels of a row-major matrix (.., columns): rows [row, row + depth), columns from `column` on; zeros past the last */
+static void NAME(pack_panels)(REAL *to, const REAL *w, int64_t columns, int64_t row, int64_t depth, int64_t column, int64_t panels)
+{
+    for (int64_t i = 0; i < depth; i++)
+        for (int64_t p = 0; p < panels; p++) {
+            REAL *at = to + (p * depth + i) * PANEL;
+            const int64_t j = column + p * PANEL, width = least(columns - j, PANEL);
+            memcpy(at, w + (row + i) * columns + j, (size_t)width * sizeof *at);
+            memset(at + width, 0, (size_t)(PANEL - width) * sizeof *at);
+        }
+}
+
+/* the same of the matrix's transpose: its columns [row, row + depth), its rows from `column` on, of `count` */
+static void NAME(pack_transposed)(REAL *to, const REAL *w, int64_t columns, int64_t count, int64_t row, int64_t depth,
+                                  int64_t column, int64_t panels)
+{
+    for (int64_t p = 0; p < panels; p++, column += PANEL) {
+        const int64_t lines = least(count - column, PANEL);
+        const REAL *from = w + column * columns + row;
+        for (int64_t i = 0; i < depth; i++, to += PANEL) {
+            for (int64_t q = 0; q < lines; q++)
+                to[q] = from[q * columns + i];
+            for (int64_t q = lines; q < PANEL; q++)
+                to[q] = 0;
+        }
+    }
+}
+
+/* ---- over rows of x ----------------------------------------------------------------------- */
+
+/* a matrix that rows are multiplied with: W_k (in, out), or its transpose */
+typedef struct NAME(operand) {
+    const REAL *w;
+    int64_t in, out;
+    bool transposed;
+} NAME(operand);
+
+/* c (rows, padded) += share * (x w), share one every share_row */
+static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t rows, const NAME(operand) *o, const REAL *share,
+                              int64_t share_row, const rows_space *space)
+{
+    const int64_t depth_all = o->transposed ? o->out : o->in, width = o->transposed ? o->in : o->out;
+    const int64_t blocks = (depth_all + PFNN_BLOCK - 1) / PFNN_BLOCK, panels_all = c_row / PANEL;
+    const int64_t most = pfnn_kernels_get()->tile_rows, tiles = (rows + most - 1) / most;
+
+    for (int64_t b = 0; b < blocks; b++) {
+        const int64_t begin = part_begin(depth_all, blocks, b), depth = part_begin(depth_all, blocks, b + 1) - begin;
+        for (int64_t t = 0; t < tiles; t++) {
+            const int64_t at = part_begin(rows, tiles, t), count = part_begin(rows, tiles, t + 1) - at;
+            NAME(pack_rows)((REAL *)space->a + at * depth, x + at * depth_all, depth_all, count, begin, depth);
+        }
+        for (int64_t p = 0; p < panels_all; p += GROUP) {
+            const int64_t panels = least(panels_all - p, GROUP);
+            if (o->transposed)
+                NAME(pack_transposed)(space->w, o->w, o->out, width, begin, depth, p * PANEL, panels);
+            else
+                NAME(pack_panels)(space->w, o->w, o->out, begin, depth, p * PANEL, panels);
+            for (int64_t t = 0; t < tiles; t++) {
+                const int64_t at = part_begin(rows, tiles, t);
+                pfnn_tile tile = {.c = c + at * c_row + p * PANEL, .c_row = c_row, .a = (REAL *)space->a + at * depth,
+                                  .w = space->w, .w_row = PANEL, .w_panel = depth * PANEL, .depth = depth,
+                                  .share = share + at * share_row, .share_row = share_row};
+                multiply(TYPE, tile, part_begin(rows, tiles, t + 1) - at, panels);
+            }
+        }
+    }
+}
+
+static void NAME(forward_rows)(const product *p, int64_t row, int64_t rows, const rows_space *space)
+{
+    const pfnn_net_config *config = &p->net->config;
+    const int64_t in = config->size[p->layer], out = config->size[p->layer + 1], wide = padded(p->net, out);
+    const int kernels = config->kernels;
+    const REAL *weights = p->net->weights[p->layer], *bias = p->net->bias[p->layer];
+    REAL *c = space->c, *share = space->share, *y = (REAL *)p->y + row * out;
+
+    for (int64_t i = 0; i < rows * kernels; i++)
+        share[i] = (REAL)p->share[row * kernels + i];
+    memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+    for (int64_t r = 0; r < rows; r++)
+        for (int k = 0; k < kernels; k++)
+            for (int64_t j = 0; j < out; j++)
+                c[r * wide + j] += share[r * kernels + k] * bias[k * out + j];
+    for (int k = 0; k < kernels; k++) {
+        NAME(operand) o = {weights + k * in * out, in, out, false};
+        NAME(add_product)(c, wide, (const REAL *)p->x + row * in, rows, &o, share + k, kernels, space);
+    }
+    for (int64_t r = 0; r < rows; r++)
+        memcpy(y + r * out, c + r * wide, (size_t)out * sizeof *y);
+}
+
+/* worker's rows, a part at a time */
+static void NAME(forward)(const product *p, int64_t worker)
+{
+    const int64_t begin = part_begin(p->rows, p->workers, worker), end = part_begin(p->rows, p->workers, worker + 1);
+    rows_space space;
+    rows_space_at(p->net, p->layer, p->workspace + (size_t)worker * p->worker_bytes, &space);
+    for (int64_t row = begin; row < end; row += MOST_ROWS)
+        NAME(forward_rows)(p, row, least(MOST_ROWS, end - row), &space);
+}
+
+static double NAME(dot)(const REAL *a, const REAL *b, int64_t count)
+{
+    REAL sums[8] = {0}; /* several, so that it can be done in vectors */
+    double total = 0;
+    for (; count >= 8; count -= 8, a += 8, b += 8)
+        for (int i = 0; i < 8; i++)
+            sums[i] += a[i] * b[i];
+    for (int64_t i = 0; i < count; i++)
+        sums[i] += a[i] * b[i];
+    for (int i = 0; i < 8; i++)
+        total += (double)sums[i];
+    return total;
+}
+
+/* With dshare each kernel's product is made apart, since x . (dy W_k^T) needs it without its share. */
+static void NAME(backward_rows)(const product *p, int64_t row, int64_t rows, const rows_space *space)
+{
+    const pfnn_net_config *config = &p->net->config;
+    const int64_t in = config->size[p->layer], out = config->size[p->layer + 1], wide = padded(p->net, in);
+    const int kernels = config->kernels;
+    const REAL *weights = p->net->weights[p->layer], *bias = p->net->bias[p->layer];
+    const REAL *x = (const REAL *)p->x + row * in, *dy = (const REAL *)p->dy + row * out;
+    REAL *c = space->c, *share = space->share, *dx = p->gradients->dx;
+    double *dshare = p->gradients->dshare;
+    static const REAL one = 1;
+
+    for (int64_t i = 0; i < rows * kernels; i++)
+        share[i] = (REAL)p->share[row * kernels + i];
+    memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+    for (int k = 0; k < kernels; k++) {
+        NAME(operand) o = {weights + k * in * out, in, out, true};
+        NAME(add_product)(c, wide, dy, rows, &o, dshare ? &one : share + k, dshare ? 0 : kernels, space);
+        for (int64_t r = 0; dshare && r < rows; r++) {
+            const REAL *back = c + r * wide, a = share[r * kernels + k];
+            dshare[(row + r) * kernels + k] += NAME(dot)(x + r * in, back, in) + NAME(dot)(dy + r * out, bias + k * out, out);
+            for (int64_t i = 0; dx && i < in; i++)
+                dx[(row + r) * in + i] += a * back[i];
+        }
+        if (dshare)
+            memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+    }
+    for (int64_t r = 0; !dshare && r < rows; r++)
+        for (int64_t i = 0; i < in; i++)
+            dx[(row + r) * in + i] += c[r * wide + i];
+}
+
+static void NAME(backward)(const product *p, int64_t worker)
+{
+    const int64_t begin = part_begin(p->rows, p->workers, worker), end = part_begin(p->rows, p->workers, worker + 1);
+    rows_space space;
+    rows_space_at(p->net, p->layer, p->workspace + (size_t)worker * p->worker_bytes, &space);
+    for (int64_t row = begin; row < end; row += MOST_ROWS)
+        NAME(backward_rows)(p, row, least(MOST_ROWS, end - row), &space);
+}
+
+/* ---- over inputs: the weights' gradient --------------------------------------------------- */
+
+/* x in tiles of inputs: tile t holds inputs [t's begin, ..) as (rows, count) */
+static void NAME(pack_x)(const product *p, int64_t worker)
+{
+    const int64_t in = p->net->config.size[p->layer], tiles = input_tiles(p->net, p->layer);
+    const REAL *x = p->x;
+    for (int64_t t = part_begin(tiles, p->workers, worker); t < part_begin(tiles, p->workers, worker + 1); t++) {
+        const int64_t begin = part_begin(in, tiles, t), count = part_begin(in, tiles, t + 1) - begin;
+        REAL *to = (REAL *)p->packed_x + begin * p->rows;
+        for (int64_t r = 0; r < p->rows; r++)
+            memcpy(to + r * count, x + r * in + begin, (size_t)count * sizeof *to);
+    }
+}
+
+/* a_k dy in panels, and its sums over the rows */
+static void NAME(pack_dy)(const product *p, int kernel, const gradient_space *space)
+{
+    const int64_t out = p->net->config.size[p->layer + 1], wide = padded(p->net, out);
+    const int kernels = p->net->config.kernels;
+    const REAL *dy = p->dy;
+    REAL *to = space->dy, *bias = space->bias;
+
+    memset(bias, 0, (size_t)wide * sizeof *bias);
+    for (int64_t r = 0; r < p->rows; r++) {
+        const REAL a = (REAL)p->share[r * kernels + kernel];
+        for (int64_t j = 0; j < wide; j += PANEL) {
+            REAL *at = to + j * p->rows + r * PANEL;
+            const int64_t width = least(out - j, PANEL);
+            for (int64_t q = 0; q < width; q++)
+                bias[j + q] += at[q] = a * dy[r * out + j + q];
+            for (int64_t q = width; q < PANEL; q++)
+                at[q] = 0;
+        }
+    }
+}
+
+/*
+ * All tiles of inputs [t0, t1) of one kernel. A tile is whole lines of dW, one after the other as in the weights, so that
+ * who takes it goes through memory in a straight line; what it will touch next is announced on the way.
+ */
+static void NAME(gradient_chunk)(const product *p, int kernel, int64_t t0, int64_t t1, const gradient_space *space)
+{
+    const int64_t in = p->net->config.size[p->layer], out = p->net->config.size[p->layer + 1], rows = p->rows;
+    const int64_t tiles = input_tiles(p->net, p->layer), wide = padded(p->net, out);
+    static const REAL one = 1;
+
+    for (int64_t t = t0; t < t1; t++) {
+        const int64_t i = part_begin(in, tiles, t), end = part_begin(in, tiles, t + 1);
+        pfnn_gradient_tile tile = {space->tile, wide, p->layer, kernel, i, end - i, 0, out};
+        pfnn_gradient_tile next = {NULL, 0, p->layer, kernel, end, part_begin(in, tiles, t + 2) - end, 0, 0};
+
+        memset(space->tile, 0, (size_t)((end - i) * wide) * sizeof(REAL));
+        for (int64_t j = 0; j < wide; j += GROUP * PANEL) {
+            const int64_t columns = least(wide - j, GROUP * PANEL);
+            if (p->sink->prepare && t + 1 < t1) {
+                next.j = j;
+                next.columns = least(out - j, columns);
+                p->sink->prepare(p->sink->context, &next);
+            }
+            pfnn_tile sums = {.c = (REAL *)space->tile + j, .c_row = wide, .a = (const REAL *)p->packed_x + i * rows,
+                              .w = (const REAL *)space->dy + j * rows, .w_row = PANEL, .w_panel = rows * PANEL, .depth = rows,
+                              .share = &one, .share_row = 0};
+            multiply(TYPE, sums, end - i, columns / PANEL);
+        }
+        p->sink->take(p->sink->context, &tile);
+    }
+}
+
+/* The worker's part of all (kernel, chunk of inputs), in that order, so that packed dy serves several. */
+static void NAME(gradient)(const product *p, int64_t worker)
+{
+    const int64_t tiles = input_tiles(p->net, p->layer), chunks = (tiles + CHUNK_TILES - 1) / CHUNK_TILES;
+    const int64_t items = chunks * p->net->config.kernels;
+    const int64_t in = p->net->config.size[p->layer], out = p->net->config.size[p->layer + 1];
+    gradient_space space;
+    int packed = -1;
+
+    gradient_space_at(p->net, p->layer, p->rows, p->workspace + (size_t)worker * p->worker_bytes, &space);
+    for (int64_t item = part_begin(items, p->workers, worker); item < part_begin(items, p->workers, worker + 1); item++) {
+        const int kernel = (int)(item / chunks);
+        const int64_t chunk = item % chunks;
+        if (packed != kernel)
+            NAME(pack_dy)(p, kernel, &space);
+        packed = kernel;
+        if (chunk == 0) {
+            pfnn_gradient_tile bias = {space.bias, out, p->layer, kernel, in, 1, 0, out};
+            p->sink->take(p->sink->context, &bias);
+        }
+        NAME(gradient_chunk)(p, kernel, part_begin(tiles, chunks, chunk), part_begin(tiles, chunks, chunk + 1), &space);
+    }
+}
+
+static void NAME(add_tile)(const product *p, const pfnn_gradient_tile *t)
+{
+    const int64_t in = p->net->config.size[t->layer], out = p->net->config.size[t->layer + 1];
+    REAL *to = t->i == in ? p->gradients->dbias : p->gradients->dweights;
+    const int64_t at = t->i == in ? t->kernel * out : (t->kernel * in + t->i) * out + t->j;
+    for (int64_t i = 0; to && i < t->rows; i++)
+        for (int64_t j = 0; j < t->columns; j++)
+            to[at + i * out + j] += ((const REAL *)t->values)[i * t->stride + j];
+}
+
+#undef PANEL
+#undef REAL
+#undef TYPE
+#undef NAME
