@@ -30,5 +30,6 @@ from .synthesis import *
 from .synthetic import *
 from .training import *
 from .trajectory import *
+from .windows import *
 
 __version__ = "0.1.0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -10,25 +11,22 @@ import numpy as np
 
 @dataclass
 class Timeline:
-    """Clips of one group and where each of them stands on the group's common time.
+    """Clips that show one motion, and where each of them stands on the group's common time.
 
-    ``offsets[i]`` is the frame of the common time at which clip ``clips[i]`` begins, where the clips were found to
-    be the same by their frames. Where they were declared the same it is None: then equal shares of their lengths
-    mean the same moment, as in copies at another speed.
+    Frame f of clip ``clips[i]`` is the moment ``offsets[i] + f * speeds[i]``.
     """
 
     clips: list[int]
-    offsets: list[int] | None
+    offsets: list[float]
+    speeds: list[float]
 
-    def interval(self, i: int, lead: int, lengths: Sequence[int], begin: int, end: int) -> tuple[int, int]:
-        """Frames [begin, end) of clip ``clips[lead]`` as frames of ``clips[i]``, rounded outwards."""
-        if self.offsets is not None:
-            shift = self.offsets[lead] - self.offsets[i]
-            return begin + shift, end + shift
-        ratio = lengths[self.clips[i]] / lengths[self.clips[lead]]
-        if ratio == 1:
-            return begin, end
-        return int(np.floor(begin * ratio)) - 1, int(np.ceil(end * ratio)) + 1
+    def interval(self, i: int, lead: int, begin: int, end: int) -> tuple[int, int]:
+        """Frames [begin, end) of clip ``clips[lead]`` as frames of ``clips[i]``; where they fall between, some more."""
+        shift = (self.offsets[lead] - self.offsets[i]) / self.speeds[i]
+        ratio = self.speeds[lead] / self.speeds[i]
+        if ratio == 1 and shift == round(shift):
+            return begin + round(shift), end + round(shift)
+        return math.floor(shift + begin * ratio) - 1, math.ceil(shift + end * ratio) + 1
 
 
 def fingerprints(rows: np.ndarray) -> np.ndarray:
@@ -103,15 +101,30 @@ def connected(start: int, neighbours: list[list[tuple[int, int]]]) -> Timeline:
                 offsets[other] = offsets[clip] + shift
                 waiting.append(other)
     clips = sorted(offsets)
-    return Timeline(clips, [offsets[clip] for clip in clips])
+    return Timeline(clips, [offsets[clip] for clip in clips], [1.0] * len(clips))
 
 
-def by_label(labels: Sequence) -> list[Timeline]:
-    """Groups of clips with the same label."""
+def by_label(labels: Sequence, lengths: Sequence[int]) -> list[Timeline]:
+    """Groups of clips with the same label: equal shares of their lengths are the same moment."""
     groups: dict = {}
     for i, label in enumerate(labels):
         groups.setdefault(label, []).append(i)
-    return [Timeline(clips, None) for clips in groups.values()]
+    return [
+        Timeline(clips, [0.0] * len(clips), [1.0 / max(lengths[clip], 1) for clip in clips])
+        for clips in groups.values()
+    ]
+
+
+def with_copies(groups: list[Timeline], copies: Sequence[tuple[int, float]]) -> list[Timeline]:
+    """Groups of originals as groups of their copies at other speeds: copy i shows clip and speed ``copies[i]``."""
+    place = {clip: (g, i) for g, group in enumerate(groups) for i, clip in enumerate(group.clips)}
+    result = [Timeline([], [], []) for _ in groups]
+    for copy, (clip, speed) in enumerate(copies):
+        g, i = place[clip]
+        result[g].clips.append(copy)
+        result[g].offsets.append(groups[g].offsets[i])
+        result[g].speeds.append(groups[g].speeds[i] * speed)
+    return result
 
 
 def choose_clips(groups: list[Timeline], share: float, rng: np.random.Generator) -> list[int]:

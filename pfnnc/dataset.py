@@ -9,41 +9,15 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from . import _check, _core, _split
+from . import _augment, _check, _core, _split
 from .features import FeatureSpec
 from .normalizer import Normalizer, chunks
 from .rotation import quat_yaw
 from .skeleton import Clip
 from .trajectory import path_track
+from .windows import MOST_FRAMES, below_one, window_sizes, window_starts
 
-__all__ = ["Normalizer", "WindowDataset", "make_windows"]
-
-MOST_FRAMES = 1_000_000  # of a window
-
-
-def make_windows(
-    features, phase, input_len: int = 12, output_len: int = 6, stride: int = 4
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Windows of one clip: X ``(N, input_len, F)``, Y ``(N, output_len, F)``, P ``(N,)``, in the type of the features.
-
-    Windows begin at frames s = 0, stride, … while all their frames are in the clip; X is ``features[s:s+input_len]``,
-    Y the frames after it, P the phase of the last frame of X. Windows whose P is NaN (no phase) are left out.
-    ``phase`` (T,) is in [0, 1] or NaN. A clip that is too short gives empty arrays of the right shape.
-
-    >>> X, Y, P = make_windows(np.zeros((40, 103)), np.linspace(0, 0.9, 40), 12, 1)
-    >>> X.shape, Y.shape, P.shape
-    ((7, 12, 103), (7, 1, 103), (7,))
-    """
-    features = _check.array(features, "features", ("T", "F"))
-    phase = _check.phases(phase, "phase", (len(features),), nan=True)
-    input_len, output_len, stride = window_sizes(input_len, output_len, stride)
-    starts = window_starts(phase, input_len, output_len, stride)
-    source = _core.ClipArrays((np.ascontiguousarray(features),))
-    clip = np.zeros(len(starts), np.int64)
-    X = np.empty((len(starts), input_len, features.shape[1]), features.dtype)
-    Y = np.empty((len(starts), output_len, features.shape[1]), features.dtype)
-    source.gather(X, Y, clip, starts)
-    return X, Y, below_one(phase[starts + input_len - 1], features.dtype)
+__all__ = ["WindowDataset"]
 
 
 class WindowDataset:
@@ -77,6 +51,8 @@ class WindowDataset:
         True: beside each window its mirror image, made when it is gathered (windows N/2 to N-1). Left and right are
         told by the joints' names; or give pairs of names as to `Clip.mirror`. The phase is that of a whole gait
         cycle: a mirrored window's is half a cycle on.
+    speeds
+        Each `Clip` once for every one of these, played so many times as fast, at its own frame rate.
 
     A clip that is shorter than a window is left out with a ``UserWarning`` that names it.
 
@@ -101,6 +77,7 @@ class WindowDataset:
         fps: float | None = None,
         groups: Sequence | None = None,
         mirror: bool | dict[str, str] = False,
+        speeds: Sequence[float] = (1.0,),
     ):
         if not isinstance(spec, FeatureSpec):
             raise TypeError(f"spec must be a FeatureSpec, got {type(spec).__name__}")
@@ -110,42 +87,48 @@ class WindowDataset:
         self.input_len, self.output_len, self.stride = window_sizes(input_len, output_len, stride)
         clips = list_of(clips, "clips")
         self.skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
-        self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
         self.fps = common_fps(clips, fps)
-        self.phases, contacts = labels_of(phases, clips)
+        self._groups = None if groups is None else groups_of(groups, len(clips))
+        phases, contacts = labels_of(phases, clips)
+        clips, phases, contacts, self._copies = at_speeds(clips, phases, contacts, _augment.speeds_of(speeds))
+        self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
         self.frames = tuple(rows_of(clip, i, spec, contacts[i], self.dtype) for i, clip in enumerate(clips))
-        for i, (phase, rows) in enumerate(zip(self.phases, self.frames, strict=True)):
+        self.phases = phases
+        for i, (phase, rows) in enumerate(zip(phases, self.frames, strict=True)):
             _check.check_shape(phase, f"phases[{i}]", (len(rows),))
         self.tracks = tracks_of(clips, self.frames, spec, self.fps)
-        self._groups = None if groups is None else groups_of(groups, len(clips))
-        self._mirror = None
-        if mirror is not False:
-            self._mirror = spec.mirror(self.skeleton, None if mirror is True else mirror)
-        self._build(normalizer)
+        self._finish(normalizer, mirror)
 
-    def _build(self, normalizer: Normalizer | None) -> None:
-        """Windows of all clips, from frames, phases and tracks."""
-        self._connect()
-        self._parts = [(i, 0, len(rows)) for i, rows in enumerate(self.frames)]
-        self._lengths = np.array([len(rows) for rows in self.frames])
-        self._warn_short()
-        starts = [
-            window_starts(phase, self.input_len, self.output_len, self.stride, whole=self.spec.phase_step)
-            for phase in self.phases
-        ]
-        self.starts = np.concatenate(starts)
-        self.clip_index = np.repeat(np.arange(len(starts)), [len(own) for own in starts])
-        last = [phase[own + self.input_len - 1] for phase, own in zip(self.phases, starts, strict=True)]
-        exact = np.concatenate(last)
-        self.mirrored = np.zeros(len(exact), bool)
-        if self._mirror is not None:
-            self.starts, self.clip_index = np.tile(self.starts, 2), np.tile(self.clip_index, 2)
-            self.mirrored = np.repeat([False, True], len(exact))
-            exact = np.concatenate([exact, (exact + 0.5) % 1.0])
-        self._phase = below_one(exact, self.dtype)
-        self._given, self._own = normalizer, None
+    def _finish(self, normalizer: Normalizer | None, mirror: bool | dict[str, str]) -> None:
+        """The windows, from spec, sizes, frames, phases and tracks."""
         if normalizer is not None and normalizer.fitted and len(normalizer.mean_) != self.spec.dim:
             raise ValueError(f"normalizer has {len(normalizer.mean_)} columns, the spec {self.spec.dim}")
+        self._given, self._own = normalizer, None
+        self._mirror = None
+        if mirror is not False:
+            self._mirror = self.spec.mirror(self.skeleton, None if mirror is True else mirror)
+        self._lengths = np.array([len(rows) for rows in self.frames])
+        self._shift = 0
+        self._warn_short()
+        self._connect()
+        self._cut([(i, 0, len(rows)) for i, rows in enumerate(self.frames)])
+
+    def _cut(self, parts: list[tuple[int, int, int]]) -> None:
+        """All windows inside the given parts of clips: (clip, first frame, end)."""
+        sizes = (self.input_len, self.output_len, self.stride)
+        options = {"shift": self._shift, "whole": self.spec.phase_step}
+        starts = [window_starts(self.phases[clip], range(a, b), *sizes, **options) for clip, a, b in parts]
+        last = [self.phases[clip][own + self.input_len - 1] for (clip, _, _), own in zip(parts, starts, strict=True)]
+        self._parts = parts
+        self.starts = np.concatenate([np.empty(0, np.int64), *starts])
+        self.clip_index = np.repeat(np.array([clip for clip, _, _ in parts], np.int64), [len(own) for own in starts])
+        phase = np.concatenate([np.empty(0), *last])
+        self.mirrored = np.zeros(len(phase), bool)
+        if self._mirror is not None:
+            self.starts, self.clip_index = np.tile(self.starts, 2), np.tile(self.clip_index, 2)
+            self.mirrored = np.repeat([False, True], len(phase))
+            phase = np.concatenate([phase, (phase + 0.5) % 1.0])
+        self._phase = below_one(phase, self.dtype)
 
     def _connect(self) -> None:
         """The core's tables of the arrays."""
@@ -346,63 +329,74 @@ class WindowDataset:
             raise ValueError(f"validation must be between 0 and 1, got {validation!r}")
         _check.option(by, "by", ("clip", "block"))
         rng = np.random.default_rng(_check.integer(seed, "seed", least=0))
-        groups = [group for group in self._timelines() if np.isin(group.clips, self.clip_index).any()]
+        used = np.unique(self.clip_index)
+        groups = [group for group in self._timelines() if np.isin(group.clips, used).any()]
         cut = self._by_clip if by == "clip" else self._by_block
-        inside, outside, kept, held = cut(groups, validation, rng)
-        train, held_out = self._part(inside, kept), self._part(outside, held)
+        train, held = (self._with(parts) for parts in cut(groups, validation, rng))
         if self._given is not None and not self._given.fitted:
-            train._given = held_out._given = train._fit(self._given)
-        return train, held_out
+            train._given = held._given = train._fit(self._given)
+        return train, held
+
+    def shifted(self, shift: int) -> WindowDataset:
+        """The same frames with windows that begin at ``shift``, ``shift + stride``, … instead of 0, ``stride``, ….
+
+        With a stride above 1, another shift an epoch shows every window in time. ``normalizer`` stays the same.
+        """
+        shift = _check.integer(shift, "shift", least=0, most=MOST_FRAMES)
+        moved = copy.copy(self)
+        moved._given, moved._shift = self.normalizer, shift % self.stride
+        moved._cut(self._parts)
+        return moved
+
+    def _with(self, parts: list[tuple[int, int, int]]) -> WindowDataset:
+        part = copy.copy(self)
+        part._own = None
+        part._cut(parts)
+        return part
 
     def _timelines(self) -> list[_split.Timeline]:
-        if self._groups is not None:
-            return _split.by_label(self._groups)
-        return _split.by_content([_split.fingerprints(rows) for rows in self.frames])
+        if self._groups is None:
+            groups = _split.by_content([_split.fingerprints(self.frames[i]) for i in self._originals()])
+        else:
+            groups = _split.by_label(self._groups, self._lengths[self._originals()])
+        first = self._copies[0][1]
+        return _split.with_copies(groups, [(clip, speed / first) for clip, speed in self._copies])
 
-    def _by_clip(self, groups, share: float, rng) -> tuple:
+    def _originals(self) -> list[int]:
+        """Of each given clip the first of its copies."""
+        return [i for i, (_, speed) in enumerate(self._copies) if speed == self._copies[0][1]]
+
+    def _by_clip(self, groups, share: float, rng) -> tuple[list, list]:
         if len(groups) < 2:
             raise ValueError(
                 f'by="clip" needs at least two clips that share no frames, got {len(groups)}: by="block" takes one'
             )
-        held = np.array(_split.choose_clips(groups, share, rng))
-        outside = np.isin(self.clip_index, held)
-        parts = [[part for part in self._parts if (part[0] in held) == side] for side in (False, True)]
-        return ~outside, outside, *parts
+        held = set(_split.choose_clips(groups, share, rng))
+        return tuple([part for part in self._parts if (part[0] in held) == side] for side in (False, True))
 
-    def _by_block(self, groups, share: float, rng) -> tuple:
+    def _by_block(self, groups, share: float, rng) -> tuple[list, list]:
         window = self.input_len + self.output_len
-        inside, outside = np.zeros((2, len(self)), bool)
+        counts = np.bincount(self.clip_index, minlength=len(self.frames))
         kept, held = [], []
         for group in groups:
-            lead = max(range(len(group.clips)), key=lambda i: np.count_nonzero(self.clip_index == group.clips[i]))
+            lead = int(np.argmax(counts[group.clips]))
             starts = np.unique(self.starts[self.clip_index == group.clips[lead]])
             block = _split.choose_block(starts, window, share, rng)
             for i, clip in enumerate(group.clips):
-                own = np.flatnonzero(self.clip_index == clip)
                 if block is None:
-                    inside[own] = True
-                    kept += self._cut(clip, -np.inf, np.inf)
+                    kept += self._inside(clip, -np.inf, np.inf)
                     continue
-                begin, end = group.interval(i, lead, self._lengths, *block)
-                starts = self.starts[own]
-                outside[own] = (starts >= begin) & (starts + window <= end)
-                inside[own] = (starts + 2 * window <= begin) | (starts >= end + window)
-                kept += self._cut(clip, -np.inf, begin - window) + self._cut(clip, end + window, np.inf)
-                held += self._cut(clip, begin, end)
-        if not outside.any():
+                begin, end = group.interval(i, lead, *block)
+                kept += self._inside(clip, -np.inf, begin - window) + self._inside(clip, end + window, np.inf)
+                held += self._inside(clip, begin, end)
+        if not held:
             raise ValueError(f'by="block" needs clips several times as long as a window of {window} frames')
-        return inside, outside, kept, held
+        return kept, held
 
-    def _cut(self, clip: int, begin: float, end: float) -> list[tuple[int, int, int]]:
-        """What of this data set's own frames of a clip lies in [begin, end)."""
+    def _inside(self, clip: int, begin: float, end: float) -> list[tuple[int, int, int]]:
+        """What of this data set's own parts of a clip lies in frames [begin, end)."""
         cut = [(c, int(max(a, begin)), int(min(b, end))) for c, a, b in self._parts if c == clip]
         return [part for part in cut if part[1] < part[2]]
-
-    def _part(self, windows: np.ndarray, parts: list[tuple[int, int, int]]) -> WindowDataset:
-        part = copy.copy(self)
-        part.starts, part.clip_index = self.starts[windows], self.clip_index[windows]
-        part.mirrored, part._phase, part._parts = self.mirrored[windows], self._phase[windows], parts
-        return part
 
     def _fit(self, normalizer: Normalizer) -> Normalizer:
         return Normalizer(normalizer.columns).fit_chunks(self._chunks, self.spec.dim, self.spec.columns)
@@ -429,35 +423,6 @@ class WindowDataset:
 
 def titled(i: int, name: str) -> str:
     return f"clips[{i}] ({name})" if name else f"clips[{i}]"
-
-
-def window_sizes(input_len, output_len, stride) -> tuple[int, int, int]:
-    return (
-        _check.integer(input_len, "input_len", least=1, most=MOST_FRAMES),
-        _check.integer(output_len, "output_len", least=1, most=MOST_FRAMES),
-        _check.integer(stride, "stride", least=1, most=MOST_FRAMES),
-    )
-
-
-def window_starts(
-    phase: np.ndarray, input_len: int, output_len: int, stride: int, *, whole: bool = False
-) -> np.ndarray:
-    """Where windows begin, int64: those whose last input frame has a phase, or with ``whole`` all after it too."""
-    starts = np.arange(0, len(phase) - input_len - output_len + 1, stride, dtype=np.int64)
-    missing = np.isnan(phase)
-    if not whole:
-        return starts[~missing[starts + input_len - 1]]
-    before = np.concatenate([[0], np.cumsum(missing)])
-    return starts[before[starts + input_len + output_len] == before[starts + input_len - 1]]
-
-
-def below_one(phase: np.ndarray, dtype) -> np.ndarray:
-    """Phases in another type; none that was below 1 becomes 1 by rounding."""
-    rounded = phase.astype(dtype)
-    up = (rounded >= 1) & (phase < 1)
-    if up.any():
-        rounded[up] = np.nextafter(np.ones((), dtype), np.zeros((), dtype))
-    return rounded
 
 
 def float_type(dtype) -> np.dtype:
@@ -514,6 +479,21 @@ def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
         result.append(np.ascontiguousarray(_check.phases(phase, f"phases[{i}]", ("T",), nan=True, dtype=np.float64)))
         contacts.append(getattr(labels, "contacts", None))
     return tuple(result), contacts
+
+
+def at_speeds(clips: list, phases, contacts, speeds: tuple[float, ...]):
+    """Clips, phases and contacts at each speed, and for each which clip it shows at which speed."""
+    if speeds == (1.0,):
+        return clips, phases, contacts, [(i, 1.0) for i in range(len(clips))]
+    results, copies = [], []
+    for i, (clip, phase, touching) in enumerate(zip(clips, phases, contacts, strict=True)):
+        if not isinstance(clip, Clip):
+            raise TypeError(f"clips[{i}] must be a Clip for speeds other than 1, got {type(clip).__name__}")
+        _check.check_shape(phase, f"phases[{i}]", (len(clip),))
+        for speed in speeds:
+            results.append(_augment.played(clip, phase, touching, speed, clip.fps))
+            copies.append((i, speed))
+    return *(tuple(part) for part in zip(*results, strict=True)), copies
 
 
 def rows_of(clip, i: int, spec: FeatureSpec, contacts, dtype: np.dtype) -> np.ndarray:
