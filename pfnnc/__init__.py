@@ -9,6 +9,7 @@ Conventions: right-handed, y up, metres, seconds, radians; quaternions ``[w, x, 
 
 from ._threads import *
 from .blendtree import *
+from .build import *
 from .bvh import *
 from .control import *
 from .dataset import *

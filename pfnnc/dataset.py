@@ -12,6 +12,7 @@ import numpy as np
 from . import _augment, _check, _core, _split
 from .features import FeatureSpec
 from .normalizer import Normalizer, chunks
+from .phase_label import label_phase
 from .rotation import quat_yaw
 from .skeleton import Clip
 from .trajectory import path_track
@@ -88,7 +89,7 @@ class WindowDataset:
         clips = list_of(clips, "clips")
         self.skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
         self.fps = common_fps(clips, fps)
-        self._groups = None if groups is None else groups_of(groups, len(clips))
+        self._groups, self._ready = None if groups is None else groups_of(groups, len(clips)), None
         phases, contacts = labels_of(phases, clips)
         clips, phases, contacts, self._copies = at_speeds(clips, phases, contacts, _augment.speeds_of(speeds))
         self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
@@ -355,6 +356,8 @@ class WindowDataset:
         return part
 
     def _timelines(self) -> list[_split.Timeline]:
+        if self._ready is not None:
+            return self._ready
         if self._groups is None:
             groups = _split.by_content([_split.fingerprints(self.frames[i]) for i in self._originals()])
         else:
@@ -472,8 +475,6 @@ def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
         if labels is None:
             if not isinstance(clip, Clip):
                 raise ValueError(f"phases[{i}] must be given, as clips[{i}] is an array that nobody can label")
-            from .phase_label import label_phase
-
             labels = label_phase(clip)
         phase = getattr(labels, "phase", labels)
         result.append(np.ascontiguousarray(_check.phases(phase, f"phases[{i}]", ("T",), nan=True, dtype=np.float64)))

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from . import _check, _core
+from .phase_label import label_phase
 from .rotation import quat_rotate
 from .skeleton import Clip, Skeleton
 from .trajectory import Trajectory
@@ -375,8 +376,6 @@ class FeatureSpec:
                 raise ValueError("contacts are given, but the spec has contacts=False")
             return None
         if contacts is None:
-            from .phase_label import label_phase
-
             contacts = label_phase(clip).contacts
         contacts = _check.array(contacts, "contacts", (len(clip), 2), dtype=np.float64)
         bad = (contacts < 0) | (contacts > 1)
