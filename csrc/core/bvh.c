@@ -607,33 +607,36 @@ static pfnn_status read_values(reader *r, int64_t *total, rows *lines)
         return out_of_memory(r);
 
     int64_t count = 0, row_start = 0;
+    const char *p = r->p, *end = r->end;
     for (;;) {
-        while (r->p < r->end && is_blank(*r->p))
-            r->p++;
-        bool line_end = r->p == r->end || is_line_end(*r->p);
-        if (line_end) {
+        while (p < end && is_blank(*p))
+            p++;
+        if (p == end || is_line_end(*p)) {
+            r->p = p;
             if (count > row_start)
                 end_row(lines, r, count - row_start);
             row_start = count;
-            if (r->p == r->end)
+            if (p == end)
                 break;
             skip_line_end(r);
+            p = r->p;
             continue;
         }
 
         double value;
-        const char *after = pfnn_decimal_read(&value, r->p, r->end);
-        if (!after || (after < r->end && !is_blank(*after) && !is_line_end(*after)))
-            return expected(r, next_value(r), "a number");
-        if (!(value - value == 0))
-            return expected(r, next_value(r), "a finite number");
+        const char *after = pfnn_decimal_read(&value, p, end);
+        bool number = after && (after == end || is_blank(*after) || is_line_end(*after));
+        if (!number || !isfinite(value)) {
+            r->p = p;
+            return expected(r, next_value(r), number ? "a finite number" : "a number");
+        }
         if (count == capacity) {
             capacity = capacity > most / 2 ? most : 2 * capacity + 1;
             if (!resize(&bvh->values, capacity, sizeof *bvh->values))
                 return out_of_memory(r);
         }
         bvh->values[count++] = value;
-        r->p = after;
+        p = after;
     }
     if (count < capacity)
         resize(&bvh->values, count, sizeof *bvh->values); /* smaller: should that fail, it is as good as before */

@@ -21,6 +21,8 @@
 #define ROUNDS_ONCE false
 #endif
 
+#define MOST_EXACT ((uint64_t)1 << 53) /* integers up to it are doubles */
+
 typedef struct wide {
     uint64_t high, low;
 } wide;
@@ -203,7 +205,7 @@ static bool compose(double *value, uint64_t w, int q)
         *value = 0;
         return true;
     }
-    if (ROUNDS_ONCE && w <= (uint64_t)1 << 53 && q >= -22 && q <= 22) {
+    if (ROUNDS_ONCE && w <= MOST_EXACT && q >= -22 && q <= 22) {
         *value = q < 0 ? (double)w / exact_tens[-q] : (double)w * exact_tens[q];
         return true;
     }
@@ -400,24 +402,59 @@ static const char *read_exponent(int64_t *exponent, const char *text, const char
     return p;
 }
 
+/* Append the digits from `text` on to `*w` and return what stands behind them. */
+static const char *read_digits(uint64_t *w, const char *text, const char *end)
+{
+    unsigned digit;
+    uint64_t value = *w;
+    for (; text < end && (digit = (unsigned)(*text - '0')) <= 9; text++)
+        value = 10 * value + digit;
+    *w = value;
+    return text;
+}
+
+/* The digits in [text, end) times 10^q where they are too many or the exponent is too large for `compose`. */
+static double compose_digits(const char *text, const char *end, int64_t q)
+{
+    while (text < end && (*text == '0' || *text == '.'))
+        text++;
+    // of more than 19 digits the first 19 and that plus one mostly agree
+    uint64_t w = 0;
+    int kept = 0;
+    int64_t scale = q;
+    for (const char *p = text; p < end; p++) {
+        if (*p == '.')
+            continue;
+        if (kept < 19) {
+            w = 10 * w + (unsigned)(*p - '0');
+            kept++;
+        } else {
+            scale++;
+        }
+    }
+    double result, next;
+    if (scale >= -400 && scale <= 400 && compose(&result, w, (int)scale)
+        && compose(&next, w + (scale != q), (int)scale) && result == next)
+        return result;
+    return compose_exactly(text, end, q);
+}
+
 const char *pfnn_decimal_read(double *value, const char *text, const char *end)
 {
-    const char *p = text;
-    bool negative = p < end && *p == '-';
-    if (p < end && (*p == '-' || *p == '+'))
-        p++;
+    if (text == end)
+        return NULL;
+    // signs come at random: a sum costs less than a jump that is foreseen half of the time
+    bool negative = *text == '-';
+    const char *p = text + (negative | (*text == '+'));
 
     // the digits as one integer, which is right as long as there are not more than 19
     const char *first = p;
     uint64_t w = 0;
-    unsigned digit;
-    for (; p < end && (digit = (unsigned)(*p - '0')) <= 9; p++)
-        w = 10 * w + digit;
+    p = read_digits(&w, p, end);
     int64_t digits = p - first, q = 0;
     if (p < end && *p == '.') {
-        const char *point = p++;
-        for (; p < end && (digit = (unsigned)(*p - '0')) <= 9; p++)
-            w = 10 * w + digit;
+        const char *point = p;
+        p = read_digits(&w, p + 1, end);
         q = point + 1 - p;
         digits -= q;
     }
@@ -433,31 +470,12 @@ const char *pfnn_decimal_read(double *value, const char *text, const char *end)
     }
 
     double result;
-    if (digits <= 19 && q >= -400 && q <= 400) {
-        if (!compose(&result, w, (int)q))
-            result = compose_exactly(first, last, q);
-    } else {
-        // leading zeros are no digits; of more than 19 the first 19 and that plus one mostly agree
-        while (first < last && (*first == '0' || *first == '.'))
-            first++;
-        int kept = 0;
-        int64_t scale = q;
-        w = 0;
-        for (const char *d = first; d < last; d++) {
-            if (*d == '.')
-                continue;
-            if (kept < 19) {
-                w = 10 * w + (unsigned)(*d - '0');
-                kept++;
-            } else {
-                scale++;
-            }
-        }
-        double next;
-        if (!(scale >= -400 && scale <= 400 && compose(&result, w, (int)scale) && compose(&next, w + (scale != q), (int)scale)
-              && result == next))
-            result = compose_exactly(first, last, q);
-    }
+    if (ROUNDS_ONCE && digits <= 19 && w <= MOST_EXACT && q <= 0 && q >= -22) /* nearly all numbers of nearly all files */
+        result = (double)w / exact_tens[-q];
+    else if (digits <= 19 && q >= -400 && q <= 400 && compose(&result, w, (int)q))
+        ;
+    else
+        result = compose_digits(first, last, q);
     *value = negative ? -result : result;
     return p;
 }
