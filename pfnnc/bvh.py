@@ -247,11 +247,15 @@ def _text(data: BVHData) -> bytes:
             raise ValueError(f"names[{j}]={name!r} cannot be written as UTF-8") from None
     columns = sum(map(len, tree.channels))
     frames = _check.array(data.frames, "frames", ("T", columns), dtype=np.float64)
-    codes = [bytes(_CODES[channel.lower()] for channel in row) for row in tree.channels]
     end_parents = np.array([joint for joint, _ in tree.end_sites], np.int32)
     end_offsets = np.array([place for _, place in tree.end_sites], np.float64).reshape(-1, 3)
     parents = tree.parents.astype(np.int32)
-    return _core.bvh_write(names, parents, tree.offsets, codes, end_parents, end_offsets, frames, frame_time)
+    return _core.bvh_write(names, parents, tree.offsets, _codes(tree.channels), end_parents, end_offsets, frames, frame_time)
+
+
+def _codes(channels: Sequence[Sequence[str]]) -> list[bytes]:
+    """The channels of each joint as the core numbers them."""
+    return [bytes(_CODES[channel.lower()] for channel in row) for row in channels]
 
 
 _CODES = {channel.lower(): code for code, channel in enumerate(CHANNELS)}
@@ -344,7 +348,7 @@ def _load(
     data, notes = _parse(label, text, encoding, allow_zero_time=fps is not None)
     if positions == "replace":
         notes += _lost_offsets(data)
-    places, rotations = _local_places(data, positions == "add"), _local_rotations(data)
+    places, rotations = _local_places(data, positions == "add"), _core.bvh_rotations(data.frames, _codes(data.channels))
     joint, note = _choose_root(data, places, rotations, root)
     if root is not None:  # which settles what several roots leave open
         notes = [text for text in notes if "another ROOT" not in text]
@@ -372,25 +376,6 @@ def _local_places(data: BVHData, add: bool) -> dict[int, np.ndarray]:
             place[:, axis] = values + data.offsets[j, axis] if add else values
         places[j] = place
     return places
-
-
-def _local_rotations(data: BVHData) -> np.ndarray:
-    """(T, J, 4) from the rotation channels, in their order."""
-    columns, orders = _columns(data)
-    frames, joints = len(data.frames), len(data.names)
-    groups = _by_order(orders)
-    rotations = np.empty((frames, joints, 4))
-    for order, which in groups.items():
-        wanted = columns[which][:, ["XYZ".index(axis) + 3 for axis in _full_order(order)]]
-        if not order:
-            rotations[:, which] = [1, 0, 0, 0]
-            continue
-        angles = data.frames[:, wanted]
-        angles[:, wanted < 0] = 0
-        if max(angles.max(initial=0), -angles.min(initial=0)) > 360:
-            np.fmod(angles, 360, out=angles)  # exact, before pi makes it inexact
-        rotations[:, which] = quat_from_euler(np.radians(angles, out=angles), _full_order(order))
-    return rotations
 
 
 def _choose_root(data: BVHData, places, rotations, root: str | None) -> tuple[int, list[str]]:
@@ -482,8 +467,13 @@ def _clip_below(root: int, data: BVHData, places, rotations, scale, up, fps, nam
         channels=channels,
         end_sites=[(j, place * scale) for j, place in ends],
     )
-    translations = None if local is None else local * scale
-    return Clip(skeleton, root_places * scale, rotations, fps, name, translations=translations)
+    root_places = root_places * scale
+    _check.check_finite(root_places, "root positions times scale")
+    if local is not None:
+        local = local * scale
+        local[:, 0] = root_places
+        _check.check_finite(local, "positions times scale")
+    return Clip._of(skeleton, root_places, np.ascontiguousarray(rotations), local, fps, name)
 
 
 def _upright(vectors: np.ndarray) -> np.ndarray:

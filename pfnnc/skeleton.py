@@ -323,13 +323,18 @@ class Clip:
     def __repr__(self) -> str:
         return f"<Clip {self._name!r}: {len(self)} frames of {len(self._skeleton)} joints at {self._fps:g} fps>"
 
-    def _with(self, root_positions, rotations, translations, fps=None) -> "Clip":
-        """A clip of the same skeleton and name from arrays that are its own and valid already."""
-        clip = object.__new__(Clip)
-        clip._skeleton, clip._name = self._skeleton, self._name
-        clip._fps = self._fps if fps is None else fps
+    @classmethod
+    def _of(cls, skeleton, root_positions, rotations, translations, fps, name) -> "Clip":
+        """A clip from arrays that are its own and valid already: C-contiguous float64, finite, unit rotations."""
+        clip = object.__new__(cls)
+        clip._skeleton, clip._fps, clip._name = skeleton, fps, name
         clip._root_positions, clip._rotations, clip._translations = root_positions, rotations, translations
         return clip
+
+    def _with(self, root_positions, rotations, translations, fps=None) -> "Clip":
+        """The same with this clip's skeleton and name."""
+        fps = self._fps if fps is None else fps
+        return Clip._of(self._skeleton, root_positions, rotations, translations, fps, self._name)
 
     def __getitem__(self, key: slice) -> "Clip":
         """The frames of a slice, as a clip of its own with the same skeleton and fps."""

@@ -332,6 +332,23 @@ PFNN_API pfnn_status pfnn_bvh_read(pfnn_bvh *bvh, const char *text, size_t size,
 
 PFNN_API void pfnn_bvh_free(pfnn_bvh *bvh);
 
+/* Where a joint's three angles stand in a row of values, outermost first, and about which axes they turn. */
+typedef struct pfnn_bvh_axes {
+    int64_t columns[3]; /* -1: the angle is 0 */
+    uint8_t axes[3];    /* 0, 1, 2 for x, y, z: each once */
+    double sign;        /* of that permutation */
+} pfnn_bvh_axes;
+
+/* From a joint's `count` channels (pfnn_bvh_channel, each once), the first of which is column `first_column`. */
+PFNN_API pfnn_bvh_axes pfnn_bvh_axes_of(const uint8_t *channels, int count, int64_t first_column);
+
+/*
+ * Local rotations (frames, count, 4) of `count` joints from the values (frames, columns) of a file, in degrees: the
+ * rotations about each joint's axes in their order, the first outermost. Within 4 ulp; NaN for angles that are not finite.
+ */
+PFNN_API void pfnn_bvh_rotations(double *rotations, const double *values, int64_t frames, int64_t columns,
+                                 const pfnn_bvh_axes *joints, int64_t count);
+
 /*
  * Write `bvh` as text that pfnn_bvh_read gives back bit by bit, into `*text`, which the caller frees with `free`.
  * Joints are written depth first, children in their order, and the columns of `values` follow them.

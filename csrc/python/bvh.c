@@ -146,6 +146,60 @@ static PyObject *bvh_read(PyObject *Py_UNUSED(module), PyObject *arguments)
 }
 
 
+/* ---- rotations ---------------------------------------------------------------------------- */
+
+PyDoc_STRVAR(rotations_doc, "bvh_rotations(frames, channel_codes)\n--\n\n"
+                            "(T, J, 4) local rotations from the rotation channels. `channel_codes` is a list of bytes.");
+
+static PyObject *bvh_rotations(PyObject *Py_UNUSED(module), PyObject *arguments)
+{
+    PyObject *frames_object, *codes, *result = NULL;
+    if (!PyArg_ParseTuple(arguments, "OO!:bvh_rotations", &frames_object, &PyList_Type, &codes))
+        return NULL;
+    Py_ssize_t joints = PyList_Size(codes);
+    PyArrayObject *frames = pfnnc_input(frames_object, NPY_DOUBLE, 2, "frames");
+    pfnn_bvh_axes *axes = malloc(((size_t)joints + 1) * sizeof *axes);
+    if (!frames || !axes) {
+        if (!axes)
+            PyErr_NoMemory();
+        goto done;
+    }
+
+    int64_t column = 0;
+    for (Py_ssize_t j = 0; j < joints; j++) {
+        char *code;
+        Py_ssize_t count;
+        if (PyBytes_AsStringAndSize(PyList_GetItem(codes, j), &code, &count) < 0)
+            goto done;
+        if (count > PFNN_BVH_CHANNELS) {
+            PyErr_Format(PyExc_ValueError, "channel_codes[%zd] must be at most 6, got %zd", j, count);
+            goto done;
+        }
+        axes[j] = pfnn_bvh_axes_of((const uint8_t *)code, (int)count, column);
+        column += count;
+    }
+    if (column != PyArray_DIM(frames, 1)) {
+        PyErr_Format(PyExc_ValueError, "frames must have %lld columns, got %zd", (long long)column,
+                     (Py_ssize_t)PyArray_DIM(frames, 1));
+        goto done;
+    }
+
+    npy_intp shape[3] = {PyArray_DIM(frames, 0), (npy_intp)joints, 4};
+    result = PyArray_SimpleNew(3, shape, NPY_DOUBLE);
+    if (result) {
+        double *rotations = PyArray_DATA((PyArrayObject *)result);
+        const double *values = PyArray_DATA(frames);
+        Py_BEGIN_ALLOW_THREADS
+        pfnn_bvh_rotations(rotations, values, shape[0], column, axes, joints);
+        Py_END_ALLOW_THREADS
+    }
+done:
+    free(axes);
+    Py_XDECREF((PyObject *)frames);
+    return result;
+}
+
+
 /* ---- writing ------------------------------------------------------------------------------ */
 
 /* Point `names` to the bytes objects of `list`, and copy the channel codes of `codes`, one bytes object a joint. */
@@ -238,6 +292,7 @@ done:
 
 static PyMethodDef functions[] = {
     {"bvh_read", bvh_read, METH_VARARGS, read_doc},
+    {"bvh_rotations", bvh_rotations, METH_VARARGS, rotations_doc},
     {"bvh_write", bvh_write, METH_VARARGS, write_doc},
     {NULL, NULL, 0, NULL},
 };
