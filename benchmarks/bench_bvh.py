@@ -5,12 +5,10 @@
 Goal: at least 10 times pybvh, and 150 MB/s or more of one core.
 """
 
-import os
 import sys
 import tempfile
 import time
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +61,9 @@ def main() -> None:
             "load_bvh (quaternions)": lambda: pfnnc.load_bvh(path),
             "write_bvh": lambda: pfnnc.write_bvh(copy, data),
             "save_bvh (17 digits)": lambda: pfnnc.save_bvh(copy, clip),
-            "numpy.array(text.split(), float)": lambda: np.array(path.read_bytes().partition(b"Time:")[2].split(), float),
+            "numpy.array(text.split(), float)": lambda: np.array(
+                path.read_bytes().partition(b"Time:")[2].split(), float
+            ),
         }
         try:
             import pybvh
@@ -74,23 +74,21 @@ def main() -> None:
         seconds = race(candidates)
         peer = seconds.get("pybvh.read_bvh_file")
         for name, least in seconds.items():
-            ratio = f"   {peer / least:6.1f} times pybvh" if peer and "bvh" in name and "write" not in name and "save" not in name else ""
+            ratio = f"   {peer / least:6.1f} times pybvh" if peer and name.startswith(("read", "load")) else ""
             print(f"  {name:34s} {least * 1e3:8.2f} ms {size / least:8.0f} MB/s{ratio}")
         if peer:
-            print(f"goal 10 times pybvh: {peer / seconds['read_bvh']:.1f}; goal 150 MB/s: {size / seconds['read_bvh']:.0f}")
+            print(
+                f"goal 10 times pybvh: {peer / seconds['read_bvh']:.1f}; goal 150 MB/s: {size / seconds['read_bvh']:.0f}"
+            )
 
-        # a folder over threads: wall time, since that is what they are for
-        for i in range(16):
-            os.link(path, Path(folder) / f"many{i}.bvh") if path.parent == Path(folder) else (
-                Path(folder) / f"many{i}.bvh"
-            ).write_bytes(path.read_bytes())
-        paths = sorted(Path(folder).glob("many*.bvh"))
+        # many files over threads: wall time, since that is what they are for
         for workers in (1, 2):
-            with ThreadPoolExecutor(workers) as threads:
-                start = time.perf_counter()
-                pfnnc.load_clips(paths, executor=threads)
-                wall = time.perf_counter() - start
-            print(f"  load_clips of 16 copies, {workers} thread{'s' if workers > 1 else ''}: {16 * size / wall:.0f} MB/s")
+            start = time.perf_counter()
+            pfnnc.load_clips([path] * 16, workers=workers)
+            wall = time.perf_counter() - start
+            print(
+                f"  load_clips of 16 files, {workers} thread{'s' if workers > 1 else ''}: {16 * size / wall:.0f} MB/s"
+            )
 
 
 if __name__ == "__main__":
