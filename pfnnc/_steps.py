@@ -193,7 +193,10 @@ class _Signals:
     pelvis: np.ndarray
     speed: np.ndarray  # (T, 2) of the ankles over the ground
     middle: np.ndarray  # (T, 2) of the middle of the foot
-    lead: np.ndarray  # (T,) left ankle's speed less the right one's
+
+    def cut(self, start: int, stop: int) -> "_Signals":
+        part = slice(start, stop)
+        return _Signals(self.ankles[part], self.pelvis[part], self.speed[part], self.middle[part])
 
 
 def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
@@ -208,13 +211,14 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     speed = speed_of(ankles, body, (0, 2))
     middle = speed_of(smooth((body.ankles + body.toes) / 2, width), body, (0, 2))
     lead = smooth(speed[:, 0] - speed[:, 1], width)
-    signals = _Signals(ankles, pelvis, speed, middle, lead)
+    signals = _Signals(ankles, pelvis, speed, middle)
 
-    stretches = _swing_stretches(lead, body.fps)
+    # each swing with what comes before and after it, up to the end of the next one
+    stretches, around = _swing_stretches(lead, body.fps), int(LONGEST_STEP * body.fps) + 1
     found = []
-    for k, (start, stop, foot) in enumerate(stretches):
-        limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
-        swing = _swing(signals, body, start, stop, max(limit, stop), foot)
+    for (start, stop, foot), (_, limit, _) in zip(stretches, [*stretches[1:], (0, frames, 0)]):
+        low, high = max(start - around, 0), min(max(limit, stop), stop + around)
+        swing = _swing(signals.cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
             found.append(swing)
     way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
@@ -239,46 +243,55 @@ def _swing_stretches(lead: np.ndarray, fps: float) -> list[tuple[int, int, int]]
     return merged
 
 
-def _swing(s: _Signals, body: Body, start: int, stop: int, limit: int, foot: int) -> tuple[Swing, float, float] | None:
-    """The swing of a stretch with its two strike times, or None where it is none or does not end before ``limit``."""
-    own, other, middle = s.speed[:, foot], s.speed[:, 1 - foot], s.middle[:, foot]
+def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int) -> tuple[Swing, float, float] | None:
+    """The swing of a stretch with the two signs of its strike, or None where it is none or does not end in the signals.
+
+    The signals begin ``shift`` frames later than those that the answer counts from.
+    """
+    middle = s.middle[:, foot]
     peak = start + int(np.argmax(middle[start:stop]))
-    top = middle[peak]
+    top = float(middle[peak])
     if top < SWING_TOP[0]:
         return None
 
-    # the moments of lifting and landing, by the speed of the middle of the foot
+    # lifting and landing by the speed of the middle of the foot; the way between
     late = start + int(np.flatnonzero(middle[start:stop] >= 0.5 * top)[-1])
-    landed = _first(middle < FALL[1] * top, late, limit)
-    lifted = np.flatnonzero(middle[:peak] < FALL[1] * top)
+    landed = _first(middle < FALL[1] * top, late)
     if landed is None:
         return None
-    lift = int(lifted[-1]) if len(lifted) else 0
-    way = np.diff(s.ankles[lift : landed + 1, foot][:, [0, 2]], axis=0)
-    reach, length = np.linalg.norm(way.sum(axis=0)) / body.leg, np.linalg.norm(way, axis=1).sum() / body.leg
-    if (reach < SWING_REACH[0] and len(lifted)) or reach < STRAIGHT * length:
+    lifted = np.flatnonzero(middle[:peak] < FALL[1] * top)
+    lift, whole = (int(lifted[-1]), True) if len(lifted) else (0, shift > 0)
+    way = np.diff(s.ankles[lift : landed + 1, foot][:, [0, 2]], axis=0) / body.leg
+    reach, length = float(np.linalg.norm(way.sum(axis=0))), float(np.linalg.norm(way, axis=1).sum())
+    if (whole and reach < SWING_REACH[0]) or reach < STRAIGHT * length:
         return None
-    clear = top >= SWING_TOP[1] and (reach >= SWING_REACH[1] or not len(lifted))
+    clear = top >= SWING_TOP[1] and (reach >= SWING_REACH[1] or not whole)
 
-    # the end of the braking by the line through it, and by the other foot's speed
-    fastest = own[start:stop].max()
+    end, even = _strike_signs(s, body, start, stop, foot, late, landed)
+    own, other = (float(s.speed[start:stop, k].mean()) for k in (foot, 1 - foot))
+    steady = 1.0 - min(other / max(own, 1e-9), 1.0)
+    return Swing(foot, float(lift + shift), end + shift, top, steady, clear), end + shift, even + shift
+
+
+def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int) -> tuple[float, float]:
+    """Where the line through the braking ends, and where the foot is no faster than the other one any more."""
+    own, other, top = s.speed[:, foot], s.speed[:, 1 - foot], float(s.middle[start:stop, foot].max())
+    fastest = float(own[start:stop].max())
     braking = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1]) + 1
-    slow = _first(own < FALL[1] * fastest, braking, limit)
+    slow = _first(own < FALL[1] * fastest, braking)
     if slow is None:
-        end = _crossing(middle, landed, FALL[1] * top)
+        end = _crossing(s.middle[:, foot], landed, FALL[1] * top)
     else:
         high, low = _crossing(own, min(braking, len(own) - 1), FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
         end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
-    rival = np.maximum(other, 0.1 * top)
-    even = _first(own < rival, late, limit)
-    even_at = end if even is None else _crossing(own - rival, even, 0.0)
-    end -= BRAKING_LAG * body.fps
-    steady = 1.0 - float(np.clip(np.mean(other[start:stop]) / max(np.mean(own[start:stop]), 1e-9), 0, 1))
-    return Swing(foot, float(lift), end, float(top), steady, bool(clear)), end, even_at
+    excess = own - np.maximum(other, 0.1 * top)
+    even = _first(excess < 0, late)
+    return end - BRAKING_LAG * body.fps, end if even is None else _crossing(excess, even, 0.0)
 
 
-def _first(condition: np.ndarray, start: int, stop: int) -> int | None:
-    found = np.flatnonzero(condition[start:stop])
+def _first(condition: np.ndarray, start: int) -> int | None:
+    """The first true place from ``start`` on."""
+    found = np.flatnonzero(condition[start:])
     return start + int(found[0]) if len(found) else None
 
 
