@@ -18,7 +18,7 @@ STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick c
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
 LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
-BRAKING_LAG = 0.007  # s by which that line ends late where strikes are known exactly (made clips, 30 to 120 fps)
+BRAKING_LAG = (0.007, 0.15)  # s plus frames by which that line ends late where strikes are known exactly (made clips)
 TRUST = (0.85, 0.004)  # most say of the second sign of a strike; s of disagreement at which it has half of that
 NEAR = 6  # steps on either side that belong to the same gait
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
@@ -286,7 +286,7 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
         end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
-    return end - BRAKING_LAG * body.fps, end if even is None else _crossing(excess, even, 0.0)
+    return end - BRAKING_LAG[0] * body.fps - BRAKING_LAG[1], end if even is None else _crossing(excess, even, 0.0)
 
 
 def _first(condition: np.ndarray, start: int) -> int | None:
