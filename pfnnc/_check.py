@@ -5,6 +5,8 @@ what came and the first index at fault: ``phase[3]=1.2 is not in [0, 1]``.
 """
 
 import operator
+import os
+from pathlib import Path
 
 import numpy as np
 
@@ -21,6 +23,8 @@ def array(value, name: str, shape: Shape | None = None, *, dtype=None, finite: b
         result = np.asarray(value)
     except ValueError as error:  # ragged lists
         raise ValueError(f"{name} must be an array of numbers, got {error}") from None
+    except TypeError:  # an object that looks like a sequence and is none
+        raise TypeError(f"{name} must be an array of real numbers, got {type(value).__name__}") from None
     if result.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got dtype {result.dtype}")
     wanted = np.dtype(dtype) if dtype is not None else result.dtype
@@ -87,7 +91,7 @@ def integer(value, name: str, *, least: int | None = None, most: int | None = No
 
 def number(value, name: str, *, above: float | None = None, least: float | None = None, most: float | None = None) -> float:
     """A finite real number, greater than ``above``, within ``[least, most]``."""
-    if isinstance(value, (str, bytes, bool, np.bool_)) or np.ndim(value) != 0:
+    if isinstance(value, (str, bytes, bool, np.bool_, list, tuple, range)) or getattr(value, "ndim", 0) != 0:
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)
@@ -104,6 +108,13 @@ def number(value, name: str, *, above: float | None = None, least: float | None 
     if most is not None and result > most:
         raise ValueError(f"{name} must be at most {most:g}, got {result!r}")
     return result
+
+
+def path(value, name: str = "path") -> Path:
+    """A str or PathLike."""
+    if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
+        raise TypeError(f"{name} must be a str or PathLike, got {type(value).__name__}")
+    return Path(value)
 
 
 def option(value, name: str, choices: tuple) -> object:
