@@ -174,10 +174,9 @@ def _ground_speed(velocity: np.ndarray, horizontal) -> np.ndarray:
         a, b = horizontal
     except (TypeError, ValueError):
         raise ValueError(f"horizontal must be two component numbers, got {horizontal!r}") from None
-    if velocity.ndim == 0:
-        raise ValueError("root_vel must have shape (..., any), got ()")
-    most = velocity.shape[-1] - 1
-    a, b = (integer(i, f"horizontal[{k}]", least=0, most=most) for k, i in enumerate((a, b)))
+    a, b = (integer(i, f"horizontal[{k}]", least=0) for k, i in enumerate((a, b)))
+    if velocity.ndim == 0 or velocity.shape[-1] <= max(a, b):
+        raise ValueError(f"root_vel must have the components horizontal={horizontal!r} on its last axis, got shape {velocity.shape}")
     if a == b:
         raise ValueError(f"horizontal must be two different components, got {horizontal!r}")
     with np.errstate(over="ignore"):
@@ -308,10 +307,12 @@ def cycle_statistics(phase, root_positions, fps) -> CycleStatistics:
         return CycleStatistics(np.zeros(0, np.int64), none, none, none, float("nan"), float("nan"))
     path = np.concatenate([[0], np.cumsum(np.hypot(*np.diff(positions[:, [0, 2]], axis=0).T))])
     stride = np.diff(np.interp(cycles, np.arange(len(path)), path), axis=1)[:, 0]
-    seconds = np.diff(cycles, axis=1)[:, 0] / fps
+    length = np.diff(cycles, axis=1)[:, 0]
     frames = np.diff(np.ceil(cycles).astype(np.int64), axis=1)[:, 0]
+    with np.errstate(over="ignore"):  # of a rate next to nothing
+        seconds, speed = length / fps, stride / length * fps
     return CycleStatistics(
-        frames, seconds, stride, stride / seconds, float(stride.sum() / len(cycles)), float(len(cycles) / seconds.sum())
+        frames, seconds, stride, speed, float(stride.sum() / len(cycles)), float(len(cycles) / length.sum() * fps)
     )
 
 
@@ -361,7 +362,7 @@ def drop_sparse_bins(phase, bins, min_share=0.5) -> np.ndarray:
     has = ~np.isnan(result)
     if has.any():
         sparse = np.zeros(result.shape, bool)
-        sparse[has] = (counts < min_share * counts.mean())[_bin(result[has], len(counts))]
+        sparse[has] = (counts / counts.mean() < min_share)[_bin(result[has], len(counts))]
         result[sparse] = np.nan
     return result
 

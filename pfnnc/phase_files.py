@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ._check import integer, option, phases
+from ._check import path as checked_path
 from ._files import written_whole
 from .phase_label import Labels
 
@@ -31,7 +32,7 @@ def load_phase(path: str | os.PathLike, *, unit: str = "cycle", frames: int | No
     ``OSError`` where the file cannot be read; ``ValueError`` naming the line where a row is not one number in the range.
     """
     whole = UNITS[option(unit, "unit", tuple(UNITS))]
-    value = _rows(Path(path), whole) / whole
+    value = _rows(checked_path(path), whole) / whole
     step = np.abs((np.diff(value) + 0.5) % 1 - 0.5)
     moves = np.concatenate([[False], (step > 0) & (step <= LARGEST_STEP), [False]])
     phase = np.where(moves[1:] | moves[:-1], (value + 0.5) % 1, np.nan)[: len(value)]
@@ -66,7 +67,7 @@ def save_phase(path: str | os.PathLike, phase, *, unit: str = "cycle") -> None:
     whole = UNITS[option(unit, "unit", tuple(UNITS))]
     phase = phases(phase.phase if isinstance(phase, Labels) else phase, "phase", (None,), nan=True, dtype=np.float64)
     value = np.where(np.isnan(phase), 0.0, whole * ((phase + 0.5) % 1))
-    with written_whole(path, "w", encoding="ascii", newline="\n") as file:
+    with written_whole(checked_path(path), "w", encoding="ascii", newline="\n") as file:
         file.writelines(f"{number!r}\n" for number in value.tolist())
 
 
@@ -74,6 +75,7 @@ def save_labels(path: str | os.PathLike, labels: Labels) -> None:
     """Write `Labels` to a `.npz`: arrays phase, contacts, confidence, cycles, left_strikes, right_strikes. Whole or not at all."""
     if not isinstance(labels, Labels):
         raise TypeError(f"labels must be Labels, got {type(labels).__name__}")
+    path = checked_path(path)
     packed = BytesIO()
     np.savez_compressed(
         packed,
@@ -90,7 +92,8 @@ def save_labels(path: str | os.PathLike, labels: Labels) -> None:
 
 def load_labels(path: str | os.PathLike) -> Labels:
     """Read what `save_labels` wrote. ``OSError`` where it cannot be read, ``ValueError`` where it is no such file."""
-    data = Path(path).read_bytes()
+    path = checked_path(path)
+    data = path.read_bytes()
     names = ("phase", "contacts", "confidence", "cycles", "left_strikes", "right_strikes")
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:
@@ -107,9 +110,9 @@ def load_labels(path: str | os.PathLike) -> Labels:
             and all(a.dtype == np.float64 for a in (phase, confidence, left, right))
         )
     except (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)} is no file of labels: {error}") from None
+        raise ValueError(f"{path} is no file of labels: {error}") from None
     except (MemoryError, SyntaxError, zipfile.BadZipFile, zlib.error) as error:
-        raise ValueError(f"{os.fspath(path)} is no file of labels: {error}") from None
+        raise ValueError(f"{path} is no file of labels: {error}") from None
     if not fits:
-        raise ValueError(f"{os.fspath(path)} is no file of labels: its arrays do not fit together")
+        raise ValueError(f"{path} is no file of labels: its arrays do not fit together")
     return Labels(phases(phase, "phase", nan=True), contacts, confidence, cycles, (left, right))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._check import path as checked_path
 from ._steps import make_body
 from .phase import cycle_statistics, drop_outlier_cycles, phase_histogram
 from .phase_files import save_labels, save_phase
@@ -61,12 +62,13 @@ def label_report(clip: Clip, folder: str | os.PathLike | None = None, *, method:
     >>> print(label_report(pfnnc.make_gait_clip("walk", seconds=8.0, speed=1.2).clip).splitlines()[0])
     walk: 241 frames, 30 a second; 100% have a phase
     """
+    folder = None if folder is None else checked_path(folder, "folder")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         labels = label_phase(clip, method, feet=feet)
     lines = _text(clip, labels) + [f"  note: {warning.message}" for warning in caught]
     if folder is not None:
-        lines.append("  written: " + ", ".join(str(path) for path in _write(clip, labels, Path(folder), feet)))
+        lines.append("  written: " + ", ".join(str(path) for path in _write(clip, labels, folder, feet)))
     return "\n".join(lines)
 
 

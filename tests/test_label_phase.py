@@ -251,8 +251,8 @@ def test_feet_by_hand():
     "feet, error",
     [
         (("LeftFoot",), ValueError),
-        ("ab", ValueError),
-        (5, ValueError),
+        ("ab", TypeError),
+        (5, TypeError),
         (("LeftFoot", "LeftFoot"), ValueError),
         (("nobody", "RightFoot"), ValueError),
         ((99, 3), ValueError),
