@@ -19,6 +19,7 @@ from .trajectory import Trajectory
 
 STILL = 0.01  # rad: a joint whose rotation spreads less, and has no other joint or end to move, is not encoded
 FLOOR = 0.02  # least scale of a column of a rotation
+SWAY = 0.1  # m/s: a pelvis that moves no faster is not on its way
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Recipe:
     output_len: int = 6
     stride: int = 4
     scales: tuple[float, ...] = (1.0,)
+    standing: bool = False  # frames without a phase, beside such that have one, are trained on too
     mirror: object = False  # or pairs of names, left to right
     hidden: int = 256
     n_kernels: int = 8
@@ -58,6 +60,7 @@ class Recipe:
             _check.integer(getattr(self, name), name, least=1)
         _check.integer(self.windows, "windows", least=0)
         _check.flag(self.legs, "legs")
+        _check.flag(self.standing, "standing")
         if not isinstance(self.mirror, dict):
             _check.flag(self.mirror, "mirror")
         _check.option(self.normalize, "normalize", ("velocity", "all"))
@@ -89,6 +92,7 @@ CONTROLLER = Recipe(
     output_len=16,
     stride=3,
     scales=(0.87, 1.0, 1.13),
+    standing=True,
     mirror=True,
     hidden=128,
     n_kernels=4,
@@ -164,8 +168,8 @@ def _named(clip: Clip) -> str:
     return f" ({clip.name})" if clip.name else ""
 
 
-def check_labels(phases, clips: list[Clip]) -> list[tuple[np.ndarray, np.ndarray | None]]:
-    """Phase (T,) and contacts (T, 2) or None of every clip."""
+def check_labels(phases, clips: list[Clip]) -> list[np.ndarray]:
+    """The phase (T,) of every clip."""
     if phases is None:
         from .phase_label import label_phase
 
@@ -177,9 +181,8 @@ def check_labels(phases, clips: list[Clip]) -> list[tuple[np.ndarray, np.ndarray
     result = []
     for i, (labels, clip) in enumerate(zip(phases, clips, strict=True)):
         phase = _check.phases(getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
-        contacts = getattr(labels, "contacts", None)
-        result.append((phase % 1.0, None if contacts is None else np.asarray(contacts, bool)))
-    if not any(np.isfinite(phase).any() for phase, _ in result):
+        result.append(phase % 1.0)
+    if not any(np.isfinite(phase).any() for phase in result):
         raise ValueError("phases must hold a phase somewhere: every frame of every clip is without")
     return result
 
@@ -250,6 +253,30 @@ def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
     return (height < 0.03) & (speed < 0.25 * np.percentile(speed, 95))
 
 
+def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
+    """The phase with its gaps filled, where a clip has any phase: over them it moves on with the ground speed, so that it
+    stands where the person stands; between two labels by as much as brings it from the one to the other.
+
+    A network that predicts the phase's step learns from this how to stop, stand and start.
+    """
+    known = np.flatnonzero(np.isfinite(phase))
+    if len(known) in (0, len(phase)):
+        return phase
+    speed = np.zeros(len(phase))
+    speed[1:] = np.hypot(*np.diff(clip.root_positions[:, [0, 2]], axis=0).T) * clip.fps
+    going = np.cumsum(np.maximum(speed - SWAY, 0)) / clip.fps / avg_stride  # cycles since the first frame
+    whole = np.full(len(phase), np.nan)
+    whole[: known[0]] = phase[known[0]] - (going[known[0]] - going[: known[0]])
+    whole[known[-1] :] = phase[known[-1]] + (going[known[-1] :] - going[known[-1]])
+    for a, b in zip(known, known[1:], strict=False):
+        way, rest = going[a : b + 1] - going[a], (phase[b] - phase[a]) % 1
+        turns = rest + max(0, round(way[-1] - rest))
+        share = way / way[-1] if way[-1] > 1e-6 else np.linspace(0, 1, b - a + 1)
+        whole[a:b] = phase[a] + turns * share[:-1]
+    whole[known] = phase[known]
+    return whole % 1 % 1
+
+
 def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.ndarray]:
     """A clip played `scale` times as fast, at its own frame rate, and its phase."""
     if scale == 1:
@@ -264,18 +291,32 @@ def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.nda
     return quick, between % 1
 
 
-def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels) -> tuple[list, list]:
+def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:
     """Rows of features and phases of every clip at every speed."""
     rows, phases = [], []
-    for clip, (phase, contacts) in zip(clips, labels, strict=True):
+    for clip, phase in zip(clips, labels, strict=True):
+        if recipe.standing:
+            phase = completed(phase, clip, avg_stride)
         for scale in recipe.scales:
             played, played_phase = played_at(clip, phase, scale)
-            touching = None
-            if spec.contacts:
-                touching = contacts if contacts is not None and scale == 1 else sole_contacts(played, soles)
-            rows.append(spec.encode(played, contacts=touching))
+            rows.append(spec.encode(played, contacts=sole_contacts(played, soles) if spec.contacts else None))
             phases.append(played_phase)
     return rows, phases
+
+
+def by_phase(spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> np.ndarray:
+    """(bins, F) the mean frame of the labelled frames at each phase; an empty bin takes what lies between its neighbours."""
+    total, count = np.zeros((bins, spec.dim)), np.zeros(bins)
+    for clip, phase in zip(clips, labels, strict=True):
+        rows = spec.encode(clip, contacts=sole_contacts(clip, soles) if spec.contacts else None)
+        known = np.isfinite(phase)
+        bin_of = np.minimum((phase[known] * bins).astype(int), bins - 1)
+        np.add.at(total, bin_of, rows[known])
+        np.add.at(count, bin_of, 1)
+    filled = np.flatnonzero(count)
+    means = total[filled] / count[filled, None]
+    around = np.concatenate([filled - bins, filled, filled + bins])
+    return np.stack([np.interp(np.arange(bins), around, np.tile(column, 3)) for column in means.T], axis=1)
 
 
 def fitted(recipe: Recipe, spec: FeatureSpec, rows: list[np.ndarray]) -> Normalizer:

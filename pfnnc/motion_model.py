@@ -128,20 +128,23 @@ class MotionModel:
         epochs = recipe.epochs if epochs is None else _check.integer(epochs, "epochs", least=0)
         labels = _recipes.check_labels(phases, clips)
         spec, feet, rest = _recipes.spec_of(recipe, clips)
-        data = _dataset(recipe, spec, feet, clips, labels)
+        stride = _stride(clips, labels)
+        data = _dataset(recipe, spec, feet, clips, labels, stride)
         if epochs is None:
             epochs = max(4, round(recipe.windows / len(data)))
         model = _network(recipe, spec, seed)
         trainer = Trainer(
-            model, seed=seed, t_max=max(epochs, 1), skeleton=clips[0].skeleton, feet=feet, avg_stride=_stride(clips, labels), **recipe.training
-        )
+            model, seed=seed, t_max=max(epochs, 1), skeleton=clips[0].skeleton, feet=feet, avg_stride=stride,
+            **recipe.training,
+        )  # fmt: skip
         trainer.fit(data, epochs=epochs, max_seconds=max_seconds, progress=None if progress else False)
         if recipe.training.get("average") and epochs:
             model = trainer.averaged()
+        frames = _recipes.by_phase(spec, feet, clips, labels, BINS)
+        velocity = frames[:, :3].copy() if recipe.standing else data.mean_velocity(BINS)
         return cls(
-            model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len,
-            _stride(clips, labels), data.mean_velocity(BINS), list(trainer.history), preset, tuple(feet), rest,
-            _cadence(clips, labels), _mean_frames(data),
+            model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len, stride, velocity,
+            list(trainer.history), preset, tuple(feet), rest, _cadence(clips, labels), frames,
         )  # fmt: skip
 
     # ---- use
@@ -337,7 +340,7 @@ class MotionModel:
         """Prediction and recording from the clip's first labelled window on."""
         if abs(clip.fps - self.fps) > 1e-6 * self.fps:
             clip = clip.resample(self.fps)
-        (phase, _), *_ = _recipes.check_labels(None, [clip])
+        phase, *_ = _recipes.check_labels(None, [clip])
         labelled = np.flatnonzero(np.isfinite(phase[self.input_len - 1 :])) + self.input_len - 1
         first = int(labelled[0]) if len(labelled) else len(clip)
         n = min(len(clip) - 1 - first, round(EVALUATED * self.fps))
@@ -370,8 +373,8 @@ class MotionModel:
 # ---- training
 
 
-def _dataset(recipe, spec: FeatureSpec, feet, clips: list[Clip], labels) -> WindowDataset:
-    rows, phases = _recipes.training_rows(recipe, spec, feet, clips, labels)
+def _dataset(recipe, spec: FeatureSpec, feet, clips: list[Clip], labels, stride: float) -> WindowDataset:
+    rows, phases = _recipes.training_rows(recipe, spec, feet, clips, labels, stride)
     with _recipes.quiet():
         data = WindowDataset(
             rows, spec, phases, input_len=recipe.input_len, output_len=recipe.output_len, stride=recipe.stride,
@@ -395,11 +398,11 @@ def _network(recipe, spec: FeatureSpec, seed: int) -> SimplifiedPFNN:
 def _stride(clips: list[Clip], labels) -> float:
     """Metres of ground a cycle: path of all whole cycles by their number, or of all labelled frames by their phase."""
     path = cycles = 0.0
-    for clip, (phase, _) in zip(clips, labels, strict=True):
+    for clip, phase in zip(clips, labels, strict=True):
         statistics = cycle_statistics(phase, clip.root_positions, clip.fps)
         path, cycles = path + statistics.stride.sum(), cycles + len(statistics)
     if cycles == 0 or path <= 0:
-        for clip, (phase, _) in zip(clips, labels, strict=True):
+        for clip, phase in zip(clips, labels, strict=True):
             step = np.hypot(*np.diff(clip.root_positions[:, [0, 2]], axis=0).T)
             turn = (np.diff(phase) + 0.5) % 1 - 0.5
             path, cycles = path + step[np.isfinite(turn)].sum(), cycles + np.nansum(turn)
@@ -408,23 +411,8 @@ def _stride(clips: list[Clip], labels) -> float:
 
 def _cadence(clips: list[Clip], labels) -> float:
     """Cycles a second over all labelled frames."""
-    turn = np.concatenate([(np.diff(phase) + 0.5) % 1 - 0.5 for phase, _ in labels])
+    turn = np.concatenate([(np.diff(phase) + 0.5) % 1 - 0.5 for phase in labels])
     return float(max(turn[np.isfinite(turn)].mean() * clips[0].fps, 0.0)) if np.isfinite(turn).any() else 1.0
-
-
-def _mean_frames(data: WindowDataset) -> np.ndarray:
-    """(BINS, F) the mean physical frame at each phase; an empty bin takes its neighbours' mean."""
-    total, count = np.zeros((BINS, data.spec.dim)), np.zeros(BINS)
-    for i in range(0, len(data), 4096):
-        X, _, P = data.batch(np.arange(i, min(i + 4096, len(data))))
-        last = X[:, -1].astype(np.float64) * data.normalizer.scale_ + data.normalizer.mean_
-        bins = np.minimum((P * BINS).astype(int), BINS - 1)
-        np.add.at(total, bins, last)
-        np.add.at(count, bins, 1)
-    filled = np.flatnonzero(count)
-    means = total[filled] / count[filled, None]
-    around = np.concatenate([filled - BINS, filled, filled + BINS])
-    return np.stack([np.interp(np.arange(BINS), around, np.tile(column, 3)) for column in means.T], axis=1)
 
 
 def _mean_report(reports: list[Report]) -> Report:

@@ -345,3 +345,26 @@ def test_real_clips_start_without_a_phase():
     result = model.synthesize(clip[:60], 5)
     still = result.to_clip(clip.skeleton, 30).rotations[:, clip.skeleton.index("lButtock")]
     np.testing.assert_allclose(abs(still @ clip.rotations[0, clip.skeleton.index("lButtock")]), 1, atol=1e-9)
+
+
+def test_gaps_of_the_phase_go_with_the_ground_speed():
+    """Standing keeps the phase, a start leads up to the first label, a gap between labels is closed."""
+    from pfnnc._recipes import completed
+
+    auto = make_gait_clip("auto", seconds=10, speed=[(0, 0.0), (2, 0.0), (3, 1.2), (6, 1.2), (7, 0.0), (10, 0.0)])
+    clip, phase = auto.clip, auto.phase
+    known = np.isfinite(phase)
+    assert known.any() and not known.all()
+    whole = completed(phase, clip, 1.3)
+    np.testing.assert_array_equal(whole[known], phase[known])
+    assert np.isfinite(whole).all() and (whole >= 0).all() and (whole < 1).all()
+    step = (np.diff(whole) + 0.5) % 1 - 0.5
+    assert step.min() > -1e-9 and step.max() < 0.1
+    assert abs(step[:30]).max() < 0.005 and abs(step[-30:]).max() < 0.005
+    cut = phase.copy()
+    middle = np.flatnonzero(known)[20:50]
+    cut[middle] = np.nan
+    apart = pfnnc.phase_difference(completed(cut, clip, 1.3)[middle], phase[middle])
+    assert abs(apart).max() < 0.15
+    nothing = np.full(len(clip), np.nan)
+    assert np.isnan(completed(nothing, clip, 1.3)).all()
