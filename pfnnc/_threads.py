@@ -39,4 +39,11 @@ def _start_value() -> int:
     return int(text) if text else min(available, MOST)
 
 
+def _warn_of_another_isa() -> None:
+    wanted = os.environ.get("PFNNC_ISA")
+    if wanted and wanted != _core.isa():
+        warnings.warn(f"PFNNC_ISA={wanted!r} is not to be had here: the core uses {_core.isa()!r}", stacklevel=3)
+
+
 _core.set_num_threads(_start_value())
+_warn_of_another_isa()

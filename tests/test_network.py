@@ -429,3 +429,50 @@ def test_thread_count_from_the_environment(value, expect):
     environment = {**os.environ, "PFNNC_NUM_THREADS": value}
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == expect
+
+
+# ---- instruction sets
+
+
+SETS = ("avx512", "avx2", "sse2", "neon", "portable")
+RUN_SET = """
+import sys, warnings
+warnings.simplefilter("ignore")
+import numpy as np, pfnnc, test_network as t
+if pfnnc._core.isa() != sys.argv[1]: sys.exit(77)
+results = {}
+for kernel, activation in t.KINDS:
+    for dtype in (np.float32, np.float64):
+        model = t.make(300, 45, 70, 5, kernel=kernel, activation=activation, dtype=dtype)
+        for rows in range(1, 31):
+            x, phase = t.data(rows, 300, dtype=dtype)
+            results[f"{kernel}-{np.dtype(dtype).name}-{rows}"] = model(x, phase)
+        whole = results[f"{kernel}-{np.dtype(dtype).name}-30"]
+        for rows in range(1, 30):
+            assert np.array_equal(model(x[:rows], phase[:rows]), whole[:rows]), rows
+np.savez(sys.argv[2], **results)
+"""
+
+
+@pytest.mark.parametrize("isa", SETS)
+def test_every_instruction_set(tmp_path, isa):
+    here, package = os.path.dirname(__file__), os.path.dirname(os.path.dirname(pfnnc.__file__))
+    environment = {**os.environ, "PFNNC_ISA": isa, "PYTHONPATH": os.pathsep.join([here, package])}
+    command = [sys.executable, "-c", RUN_SET, isa, str(tmp_path / "y.npz")]
+    code = subprocess.run(command, env=environment).returncode
+    if code == 77:
+        pytest.skip(f"this processor has no {isa}")
+    assert code == 0
+    results = np.load(tmp_path / "y.npz")
+    for kernel, activation in KINDS:
+        for dtype, tolerance in ((np.float32, 1e-6), (np.float64, 1e-14)):
+            model = make(300, 45, 70, 5, kernel=kernel, activation=activation, dtype=dtype)
+            for rows in range(1, 31):
+                want = reference.forward(model, *data(rows, 300, dtype=dtype))
+                close(results[f"{kernel}-{np.dtype(dtype).name}-{rows}"], want, tolerance)
+
+
+def test_an_unknown_instruction_set_is_named():
+    environment = {**os.environ, "PFNNC_ISA": "mmx"}
+    result = subprocess.run([sys.executable, "-c", "import pfnnc"], env=environment, capture_output=True, text=True, check=True)
+    assert "PFNNC_ISA='mmx' is not to be had here" in result.stderr

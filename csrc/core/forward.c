@@ -1,17 +1,25 @@
 /*
  * forward.c: the forward pass.
  *
- * Rows go in chunks through all layers, so that no thread waits for another between layers. In a layer the weights are
- * read once a chunk, in blocks of panels that fit the first-level cache: from the packed copy of a compiled network, or
- * packed on the way, so that a change of the weights is never missed. The kernels' shares enter where a tile of sums
- * leaves the registers; neither blended weights nor scaled inputs are ever formed.
+ * Rows go in chunks through all layers, so that no thread waits for another between layers. The weights of a plain
+ * network are read where they stand, so that a change of them is never missed: by few rows one matrix row after the
+ * other, at the speed of the memory; by many rows two panels at a time, the next two fetched meanwhile. Those of a
+ * compiled network are read from their packed copy. The kernels' shares enter where a tile of sums leaves the
+ * registers; neither blended weights nor scaled inputs are ever formed.
  */
 #include "kernel.h"
 #include "network.h"
 
 #include <string.h>
 
-enum { CHUNK_ROWS = 264 }; /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
+enum {
+    CHUNK_ROWS = 264, /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
+    GROUP = 2,        /* panels that are worked on at a time */
+    WIDE = 4          /* where so few rows are computed that tiles have so many panels, reading is the slower part */
+};
+
+/* How a tile reads its weights: see kernel.h. */
+typedef enum form { PACKED, HALF, DIRECT, TAIL } form;
 
 typedef struct pfnn_rows {
     const void *data;
@@ -56,11 +64,16 @@ static int64_t split_at(split s, int64_t part)
 }
 
 /* c += share * (a times w) for any number of panels, by the widest tiles that there are. */
-static void multiply(const forward *f, pfnn_type type, bool half, pfnn_tile tile, int64_t rows, int64_t panels)
+static void multiply(const forward *f, pfnn_type type, form how, pfnn_tile tile, int64_t rows, int64_t panels)
 {
-    const pfnn_tile_function *shapes = half ? f->kernels->half[rows - 1] : f->kernels->tile[type][rows - 1];
-    size_t size = half ? sizeof(uint16_t) : real_size(type);
-    for (int64_t wide = PFNN_TILE_PANELS; panels; ) {
+    const pfnn_kernels *kernels = f->kernels;
+    const pfnn_tile_table *table = how == HALF     ? &kernels->half
+                                   : how == DIRECT ? &kernels->direct[type]
+                                   : how == TAIL   ? &kernels->tail[type]
+                                                   : &kernels->packed[type];
+    const pfnn_tile_function *shapes = (*table)[rows - 1];
+    size_t size = how == HALF ? sizeof(uint16_t) : real_size(type);
+    for (int64_t wide = PFNN_TILE_PANELS; panels;) {
         if (wide > panels || !shapes[wide - 1]) {
             wide--;
             continue;
@@ -70,6 +83,20 @@ static void multiply(const forward *f, pfnn_type type, bool half, pfnn_tile tile
         tile.w = (const char *)tile.w + (size_t)(wide * tile.w_panel) * size;
         panels -= wide;
     }
+}
+
+/* The most panels of a tile with so many rows. */
+static int64_t widest(const pfnn_kernels *kernels, pfnn_type type, int64_t rows)
+{
+    int64_t wide = PFNN_TILE_PANELS;
+    while (!kernels->direct[type][rows - 1][wide - 1])
+        wide--;
+    return wide;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
 }
 
 #define REAL float
@@ -89,11 +116,6 @@ static pfnn_type arithmetic(const pfnn_net *net, pfnn_type type)
     return net->config.type == PFNN_FLOAT32 && type == PFNN_FLOAT32 ? PFNN_FLOAT32 : PFNN_FLOAT64;
 }
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Cut a worker's memory into its parts; with space NULL, only measure. Each part begins on a cache line. */
 static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, int64_t rows, char *memory)
 {
@@ -111,10 +133,11 @@ static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, i
         (size_t)(rows * config->kernels * real),
         (size_t)(rows * config->kernels) * sizeof(double),
     };
-    void *parts[6];
+    void *parts[6] = {NULL};
     size_t at = (64 - ((uintptr_t)memory & 63)) & 63;
     for (int i = 0; i < 6; i++) {
-        parts[i] = memory + at;
+        if (memory)
+            parts[i] = memory + at;
         at += (sizes[i] + 63) & ~(size_t)63;
     }
     if (space)

@@ -23,20 +23,21 @@ static void NAME(pack_rows)(REAL *to, const pfnn_rows *x, int64_t row, int64_t r
 static void NAME(pack_panels)(REAL *to, const void *weights, pfnn_type type, int64_t out, int64_t row, int64_t depth,
                               int64_t column, int64_t panels)
 {
-    for (int64_t p = 0; p < panels; p++, column += PANEL) {
-        int64_t width = out - column < PANEL ? out - column : PANEL;
-        for (int64_t i = row; i < row + depth; i++, to += PANEL) {
+    /* row by row, so that the matrix is read as it lies in memory */
+    for (int64_t i = row; i < row + depth; i++, to += PANEL)
+        for (int64_t p = 0, j = column; p < panels; p++, j += PANEL) {
+            REAL *at = to + p * depth * PANEL;
+            int64_t width = out - j < PANEL ? out - j : PANEL;
             if (type == TYPE && width == PANEL) {
-                memcpy(to, (const REAL *)weights + i * out + column, PANEL * sizeof(REAL));
+                memcpy(at, (const REAL *)weights + i * out + j, PANEL * sizeof(REAL));
                 continue;
             }
-            for (int64_t j = 0; j < width; j++)
-                to[j] = type == PFNN_FLOAT32 ? (REAL)((const float *)weights)[i * out + column + j]
-                                             : (REAL)((const double *)weights)[i * out + column + j];
-            for (int64_t j = width; j < PANEL; j++)
-                to[j] = 0;
+            for (int64_t q = 0; q < width; q++)
+                at[q] = type == PFNN_FLOAT32 ? (REAL)((const float *)weights)[i * out + j + q]
+                                             : (REAL)((const double *)weights)[i * out + j + q];
+            for (int64_t q = width; q < PANEL; q++)
+                at[q] = 0;
         }
-    }
 }
 
 /* y (rows, padded) = the blended bias; the columns past the last are zero. */
@@ -61,18 +62,49 @@ static void NAME(start_with_bias)(REAL *y, int64_t padded, const pfnn_net *net, 
         }
 }
 
+/*
+ * Where tiles find panels [p, p + panels) of kernel k from input `row` on: in the packed copy, or in the matrix as it
+ * stands, or, where it is of another type, packed into w.
+ */
+static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int k, int64_t row, int64_t p,
+                               int64_t panels, void *w)
+{
+    const pfnn_net *net = f->net;
+    int64_t in = net->config.size[layer], out = net->config.size[layer + 1], whole = out / PANEL;
+
+    if (net->packed[layer]) {
+        size_t at = (size_t)(((k * (pfnn_padded(out, PANEL) / PANEL) + p) * in + row) * PANEL);
+        tile->w = (const char *)net->packed[layer] + at * (net->half ? sizeof(uint16_t) : sizeof(REAL));
+        tile->w_panel = in * PANEL;
+        return net->half ? HALF : PACKED;
+    }
+    const char *weights = (const char *)net->weights[layer] + (size_t)(k * in * out) * real_size(net->config.type);
+    if (net->config.type == TYPE) {
+        tile->w = (const REAL *)(const void *)weights + row * out + p * PANEL;
+        tile->w_row = out;
+        tile->w_panel = PANEL;
+        tile->width = out - p * PANEL;
+        return p < whole ? DIRECT : TAIL;
+    }
+    NAME(pack_panels)(w, weights, net->config.type, out, row, tile->depth, p * PANEL, panels);
+    tile->w = w;
+    tile->w_panel = tile->depth * PANEL;
+    return PACKED;
+}
+
 /* y (rows, padded) of one layer. */
 static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x, int64_t first, int64_t rows,
                         const REAL *share, const chunk_space *space)
 {
-    const pfnn_net *net = f->net;
-    int64_t in = net->config.size[layer], out = net->config.size[layer + 1], padded = pfnn_padded(out, PANEL);
-    int64_t blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
-    int kernels = net->config.kernels;
-    REAL *a = space->a, *w = space->w;
+    int64_t in = f->net->config.size[layer], out = f->net->config.size[layer + 1];
+    int64_t whole = out / PANEL, padded = pfnn_padded(out, PANEL), blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
+    int kernels = f->net->config.kernels;
+    REAL *a = space->a;
     split tiles = split_rows(rows, f->kernels->tile_rows);
+    bool wide = tiles.count == 1 && widest(f->kernels, TYPE, rows) >= WIDE;
+    int64_t group = wide ? PFNN_TILE_PANELS : GROUP;
 
-    NAME(start_with_bias)(y, padded, net, layer, share, rows);
+    NAME(start_with_bias)(y, padded, f->net, layer, share, rows);
     for (int64_t b = 0; b < blocks; b++) {
         int64_t row = in * b / blocks, depth = in * (b + 1) / blocks - row;
         for (int64_t t = 0; t < tiles.count; t++) {
@@ -80,24 +112,17 @@ static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x
             NAME(pack_rows)(a + at * depth, x, first + at, split_at(tiles, t + 1) - at, row, depth);
         }
         for (int k = 0; k < kernels; k++)
-            for (int64_t p = 0; p < padded / PANEL; p += PFNN_TILE_PANELS) {
-                int64_t panels = padded / PANEL - p < PFNN_TILE_PANELS ? padded / PANEL - p : PFNN_TILE_PANELS;
-                pfnn_tile tile = {.c_row = padded, .w = w, .w_row = PANEL, .w_panel = depth * PANEL, .depth = depth,
-                                  .share_row = kernels};
-                if (net->packed[layer]) {
-                    size_t at = (size_t)(((k * (padded / PANEL) + p) * in + row) * PANEL);
-                    tile.w = (const char *)net->packed[layer] + at * (net->half ? sizeof(uint16_t) : sizeof(REAL));
-                    tile.w_panel = in * PANEL;
-                } else {
-                    const char *weights = (const char *)net->weights[layer] + (size_t)(k * in * out) * real_size(net->config.type);
-                    NAME(pack_panels)(w, weights, net->config.type, out, row, depth, p * PANEL, panels);
-                }
+            for (int64_t p = 0, panels; p < padded / PANEL; p += panels) {
+                panels = p < whole ? least(whole - p, group) : 1;
+                pfnn_tile tile = {.c_row = padded, .depth = depth, .share_row = kernels};
+                tile.ahead = wide ? 4 * out : group * PANEL; /* the rows or the panels that come next */
+                form how = NAME(find_weights)(&tile, f, layer, k, row, p, panels, space->w);
                 for (int64_t t = 0; t < tiles.count; t++) {
                     int64_t at = split_at(tiles, t);
                     tile.a = a + at * depth;
                     tile.c = y + at * padded + p * PANEL;
                     tile.share = share + at * kernels + k;
-                    multiply(f, TYPE, net->packed[layer] && net->half, tile, split_at(tiles, t + 1) - at, panels);
+                    multiply(f, TYPE, how, tile, split_at(tiles, t + 1) - at, panels);
                 }
             }
     }

@@ -19,3 +19,8 @@ const pfnn_kernels *pfnn_kernels_get(void)
         return &pfnn_kernels_portable;
     }
 }
+
+const char *pfnn_isa(void)
+{
+    return pfnn_kernels_get()->name;
+}

@@ -15,10 +15,19 @@
 #include "cpu.h"
 #include "pfnnc.h"
 
+#if defined(__GNUC__)
+#define PREFETCH(p) __builtin_prefetch(p)
+#elif defined(_M_X64)
+#include <xmmintrin.h>
+#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+#else
+#define PREFETCH(p) ((void)(p))
+#endif
+
 enum {
     PFNN_BLOCK = 256,    /* inputs a block: a block of a panel (16 KiB) stays in the first-level cache */
     PFNN_TILE_ROWS = 12, /* the most rows a tile has in any instruction set */
-    PFNN_TILE_PANELS = 4,
+    PFNN_TILE_PANELS = 16,
     PFNN_PANEL_BYTES = 64
 };
 
@@ -30,6 +39,8 @@ typedef struct pfnn_tile {
     const void *w;       /* (depth, panel) packed, or rows of a matrix */
     int64_t w_row;
     int64_t w_panel;     /* from one panel to the next */
+    int64_t ahead;       /* direct and tail: how far ahead weights are fetched */
+    int64_t width;       /* tail: columns that the panel has */
     int64_t depth;
     const void *share;   /* (rows), one every share_row, of the type of c */
     int64_t share_row;
@@ -37,13 +48,17 @@ typedef struct pfnn_tile {
 
 typedef void (*pfnn_tile_function)(const pfnn_tile *tile);
 
+/* [rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers. */
+typedef pfnn_tile_function pfnn_tile_table[PFNN_TILE_ROWS][PFNN_TILE_PANELS];
+
 /* What an instruction set provides, for float [PFNN_FLOAT32] and double [PFNN_FLOAT64]. */
 typedef struct pfnn_kernels {
     const char *name;
     int tile_rows; /* a tile's rows where there are many */
-    /* [type][rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers */
-    pfnn_tile_function tile[2][PFNN_TILE_ROWS][PFNN_TILE_PANELS];
-    pfnn_tile_function half[PFNN_TILE_ROWS][PFNN_TILE_PANELS]; /* w holds float16 */
+    pfnn_tile_table packed[2]; /* w holds panels */
+    pfnn_tile_table direct[2]; /* w holds rows of a matrix: w_panel is a panel */
+    pfnn_tile_table tail[2];   /* the same, for a last panel that is not whole */
+    pfnn_tile_table half;      /* w holds panels of float16 */
     void (*relu[2])(void *x, int64_t count);                   /* in place; count is a multiple of a panel */
     void (*elu[2])(void *x, int64_t count);
 } pfnn_kernels;
@@ -52,17 +67,23 @@ typedef struct pfnn_kernels {
 const pfnn_kernels *pfnn_kernels_get(void);
 
 /* Entries of the tables for a tile shape; the functions' names come from kernel_body.h. */
-#define PFNN_TILE_FLOAT(rows, panels) [PFNN_FLOAT32][(rows)-1][(panels)-1] = tile_##rows##_##panels##_float,
-#define PFNN_TILE_DOUBLE(rows, panels) [PFNN_FLOAT64][(rows)-1][(panels)-1] = tile_##rows##_##panels##_double,
-#define PFNN_TILE_HALF(rows, panels) [(rows)-1][(panels)-1] = half_##rows##_##panels##_float,
+#define PFNN_PACKED_FLOAT(rows, panels) [(rows)-1][(panels)-1] = packed_##rows##_##panels##_float,
+#define PFNN_DIRECT_FLOAT(rows, panels) [(rows)-1][(panels)-1] = direct_##rows##_##panels##_float,
+#define PFNN_TAIL_FLOAT(rows, panels) [(rows)-1][(panels)-1] = tail_##rows##_##panels##_float,
+#define PFNN_HALF_FLOAT(rows, panels) [(rows)-1][(panels)-1] = half_##rows##_##panels##_float,
+#define PFNN_PACKED_DOUBLE(rows, panels) [(rows)-1][(panels)-1] = packed_##rows##_##panels##_double,
+#define PFNN_DIRECT_DOUBLE(rows, panels) [(rows)-1][(panels)-1] = direct_##rows##_##panels##_double,
+#define PFNN_TAIL_DOUBLE(rows, panels) [(rows)-1][(panels)-1] = tail_##rows##_##panels##_double,
 
-/* The table of a file that has included the body twice and defines TILES. */
+/* The table of a file that has included the body twice and defines TILES and TAILS. */
 #define PFNN_KERNELS(set, rows)                                                                                        \
     const pfnn_kernels pfnn_kernels_##set = {                                                                          \
         .name = #set,                                                                                                  \
         .tile_rows = rows,                                                                                             \
-        .tile = {TILES(PFNN_TILE_FLOAT) TILES(PFNN_TILE_DOUBLE)},                                                      \
-        .half = {TILES(PFNN_TILE_HALF)},                                                                               \
+        .packed = {{TILES(PFNN_PACKED_FLOAT)}, {TILES(PFNN_PACKED_DOUBLE)}},                                           \
+        .direct = {{TILES(PFNN_DIRECT_FLOAT)}, {TILES(PFNN_DIRECT_DOUBLE)}},                                           \
+        .tail = {{TAILS(PFNN_TAIL_FLOAT)}, {TAILS(PFNN_TAIL_DOUBLE)}},                                                 \
+        .half = {TILES(PFNN_HALF_FLOAT)},                                                                              \
         .relu = {relu_float, relu_double},                                                                             \
         .elu = {elu_float, elu_double},                                                                                \
     }

@@ -14,8 +14,15 @@
 #include <immintrin.h>
 #endif
 
+/* all bits set in the first n of eight numbers */
+static FORCE_INLINE __m256i first_8(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
 /* 16 registers: a panel is two vectors, so 12 sums, two of weights, one of x */
-#define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(1, 6) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 
 #define SINGLE 1
 #define VEC __m256
@@ -29,6 +36,7 @@
 #define V_MAX _mm256_max_ps
 #define V_MIN _mm256_min_ps
 #define V_FMA _mm256_fmadd_ps
+#define V_PART(p, n) _mm256_maskload_ps(p, first_8(n))
 #define V_HALF(p) _mm256_cvtph_ps(_mm_loadu_si128((const void *)(p)))
 #define V_POW2(v) _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(v), 23))
 #include "kernel_body.h"
@@ -45,6 +53,7 @@
 #define V_MAX _mm256_max_pd
 #define V_MIN _mm256_min_pd
 #define V_FMA _mm256_fmadd_pd
+#define V_PART(p, n) _mm256_maskload_pd(p, _mm256_cvtepi32_epi64(_mm256_castsi256_si128(first_8(n))))
 #define V_POW2(v) _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(v), 52))
 #include "kernel_body.h"
 

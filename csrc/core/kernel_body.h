@@ -7,6 +7,7 @@
  *   V_LOAD V_STORE V_SET1 V_ADD V_MUL V_MAX V_MIN    V_MAX(a, b), V_MIN(a, b) give b where either is NaN
  *   V_FMA(a, b, c)         a * b + c, fused where the set can
  *   V_HALF(p)              LANES float16 at p, widened (float only)
+ *   V_PART(p, n)           the first n numbers at p, then zeros; n may be any number (V_LOAD for LANES and more)
  *   V_POW2(v)              2^n, for v = EXP_MAGIC + n
  *   NAME(x)                the function's name
  *
@@ -32,20 +33,28 @@
 #define PANEL (PFNN_PANEL_BYTES / (int)sizeof(REAL))
 #define VECTORS (PANEL / LANES)
 
-static FORCE_INLINE VEC NAME(weight)(const void *w, int64_t at, bool half)
+/* What a tile's weights are, a constant in each of its forms. */
+#define PACKED 0 /* panels */
+#define HALF 1   /* panels of float16 */
+#define DIRECT 2 /* rows of a matrix, fetched ahead */
+#define TAIL 3   /* rows of a matrix that end within the panel, after t->width columns */
+
+static FORCE_INLINE VEC NAME(weight)(const pfnn_tile *t, int64_t at, int vector, const int form)
 {
 #ifdef V_HALF
-    if (half)
-        return V_HALF((const uint16_t *)w + at);
+    if (form == HALF)
+        return V_HALF((const uint16_t *)t->w + at + vector * LANES);
 #endif
-    (void)half;
-    return V_LOAD((const REAL *)w + at);
+    const REAL *w = (const REAL *)t->w + at + vector * LANES;
+    if (form == TAIL)
+        return V_PART(w, t->width - vector * LANES);
+    return V_LOAD(w);
 }
 
-static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const bool half)
+static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const int form)
 {
     const REAL *a = t->a, *share = t->share;
-    int64_t w_row = t->w_row, at = 0;
+    int64_t w_row = form < DIRECT ? PANEL : t->w_row, w_panel = form < DIRECT ? t->w_panel : PANEL, at = 0;
     VEC sum[PFNN_TILE_ROWS][PFNN_TILE_PANELS][VECTORS];
 
     UNROLL for (int r = 0; r < rows; r++)
@@ -57,7 +66,10 @@ static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const in
         VEC w[PFNN_TILE_PANELS][VECTORS];
         UNROLL for (int p = 0; p < panels; p++)
             UNROLL for (int v = 0; v < VECTORS; v++)
-                w[p][v] = NAME(weight)(t->w, at + p * t->w_panel + v * LANES, half);
+                w[p][v] = NAME(weight)(t, at + p * w_panel, v, form);
+        if (form >= DIRECT)
+            UNROLL for (int p = 0; p < panels; p++)
+                PREFETCH((const REAL *)t->w + at + p * PANEL + t->ahead);
         UNROLL for (int r = 0; r < rows; r++) {
             VEC x = V_SET1(a[r]);
             UNROLL for (int p = 0; p < panels; p++)
@@ -76,18 +88,30 @@ static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const in
 }
 
 #define TILE(rows, panels)                                             \
-    static void NAME(tile_##rows##_##panels)(const pfnn_tile *t)       \
+    static void NAME(packed_##rows##_##panels)(const pfnn_tile *t)     \
     {                                                                  \
-        NAME(tile)(t, rows, panels, false);                            \
+        NAME(tile)(t, rows, panels, PACKED);                           \
+    }                                                                  \
+    static void NAME(direct_##rows##_##panels)(const pfnn_tile *t)     \
+    {                                                                  \
+        NAME(tile)(t, rows, panels, DIRECT);                           \
     }
 TILES(TILE)
+#undef TILE
+
+#define TILE(rows, panels)                                             \
+    static void NAME(tail_##rows##_##panels)(const pfnn_tile *t)       \
+    {                                                                  \
+        NAME(tile)(t, rows, panels, TAIL);                             \
+    }
+TAILS(TILE)
 #undef TILE
 
 #ifdef V_HALF
 #define TILE(rows, panels)                                             \
     static void NAME(half_##rows##_##panels)(const pfnn_tile *t)       \
     {                                                                  \
-        NAME(tile)(t, rows, panels, true);                             \
+        NAME(tile)(t, rows, panels, HALF);                             \
     }
 TILES(TILE)
 #undef TILE
@@ -125,6 +149,10 @@ static void NAME(elu)(void *x, int64_t count)
     }
 }
 
+#undef PACKED
+#undef HALF
+#undef DIRECT
+#undef TAIL
 #undef PANEL
 #undef VECTORS
 #undef SINGLE
@@ -141,6 +169,7 @@ static void NAME(elu)(void *x, int64_t count)
 #undef V_MIN
 #undef V_FMA
 #undef V_HALF
+#undef V_PART
 #undef V_POW2
 #undef EXP_SERIES
 #undef EXP_LEAST

@@ -60,7 +60,24 @@ static FORCE_INLINE four_floats widen(const uint16_t *p)
                           pfnn_half_to_float(p[3])}};
 }
 
+static FORCE_INLINE four_floats part_float(const float *p, int64_t n)
+{
+    float padded[4] = {0};
+    for (int i = 0; i < 4 && i < n; i++)
+        padded[i] = p[i];
+    return four_floats_load(padded);
+}
+
+static FORCE_INLINE four_doubles part_double(const double *p, int64_t n)
+{
+    double padded[4] = {0};
+    for (int i = 0; i < 4 && i < n; i++)
+        padded[i] = p[i];
+    return four_doubles_load(padded);
+}
+
 #define TILES(T) T(1, 1) T(2, 1)
+#define TAILS(T) T(1, 1) T(2, 1)
 
 #define SINGLE 1
 #define VEC four_floats
@@ -74,6 +91,7 @@ static FORCE_INLINE four_floats widen(const uint16_t *p)
 #define V_MAX four_floats_max
 #define V_MIN four_floats_min
 #define V_FMA four_floats_fma
+#define V_PART part_float
 #define V_HALF widen
 #define V_POW2 four_floats_pow2
 #include "kernel_body.h"
@@ -90,6 +108,7 @@ static FORCE_INLINE four_floats widen(const uint16_t *p)
 #define V_MAX four_doubles_max
 #define V_MIN four_doubles_min
 #define V_FMA four_doubles_fma
+#define V_PART part_double
 #define V_POW2 four_doubles_pow2
 #include "kernel_body.h"
 

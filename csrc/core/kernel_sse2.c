@@ -13,8 +13,25 @@ static FORCE_INLINE __m128 widen(const uint16_t *p)
                        pfnn_half_to_float(p[3]));
 }
 
+static FORCE_INLINE __m128 part_float(const float *p, int64_t n)
+{
+    float padded[4] = {0};
+    for (int i = 0; i < 4 && i < n; i++)
+        padded[i] = p[i];
+    return _mm_loadu_ps(padded);
+}
+
+static FORCE_INLINE __m128d part_double(const double *p, int64_t n)
+{
+    double padded[2] = {0};
+    for (int i = 0; i < 2 && i < n; i++)
+        padded[i] = p[i];
+    return _mm_loadu_pd(padded);
+}
+
 /* 16 registers, a panel is four vectors */
 #define TILES(T) T(1, 1) T(1, 2) T(2, 1) T(3, 1)
+#define TAILS(T) T(1, 1) T(2, 1) T(3, 1)
 
 #define SINGLE 1
 #define VEC __m128
@@ -28,6 +45,7 @@ static FORCE_INLINE __m128 widen(const uint16_t *p)
 #define V_MAX _mm_max_ps
 #define V_MIN _mm_min_ps
 #define V_FMA(a, b, c) _mm_add_ps(_mm_mul_ps(a, b), c)
+#define V_PART part_float
 #define V_HALF widen
 #define V_POW2(v) _mm_castsi128_ps(_mm_slli_epi32(_mm_castps_si128(v), 23))
 #include "kernel_body.h"
@@ -44,6 +62,7 @@ static FORCE_INLINE __m128 widen(const uint16_t *p)
 #define V_MAX _mm_max_pd
 #define V_MIN _mm_min_pd
 #define V_FMA(a, b, c) _mm_add_pd(_mm_mul_pd(a, b), c)
+#define V_PART part_double
 #define V_POW2(v) _mm_castsi128_pd(_mm_slli_epi64(_mm_castpd_si128(v), 52))
 #include "kernel_body.h"
 

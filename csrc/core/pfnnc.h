@@ -539,6 +539,12 @@ typedef struct pfnn_net_batch {
     ptrdiff_t y_row, y_column;
 } pfnn_net_batch;
 
+/*
+ * The instruction set in use: "avx512", "avx2", "sse2", "neon" or "portable". The fastest one of this processor, or the
+ * one that the environment variable PFNNC_ISA names where the processor has it; chosen once, at the first call.
+ */
+PFNN_API const char *pfnn_isa(void);
+
 /* What a layer's backward pass makes. All of it is added to what stands there; NULL where not wanted. */
 typedef struct pfnn_layer_gradients {
     void *dx;                          /* (rows, in) */

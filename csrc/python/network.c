@@ -36,6 +36,12 @@ static PyObject *get_threads(PyObject *self, PyObject *argument)
     return PyLong_FromLong(num_threads);
 }
 
+static PyObject *isa(PyObject *self, PyObject *argument)
+{
+    (void)self, (void)argument;
+    return PyUnicode_FromString(pfnn_isa());
+}
+
 
 /* ---- the type ----------------------------------------------------------------------------- */
 
@@ -281,6 +287,7 @@ static PyObject *phase_shares(PyObject *module, PyObject *arguments)
 static PyMethodDef functions[] = {
     {"set_num_threads", set_threads, METH_O, "set_num_threads(count, /)\n--\n\n"},
     {"get_num_threads", get_threads, METH_NOARGS, "get_num_threads()\n--\n\n"},
+    {"isa", isa, METH_NOARGS, "isa()\n--\n\nThe instruction set in use; PFNNC_ISA chooses another."},
     {"phase_shares", phase_shares, METH_VARARGS,
      "phase_shares(phase, n_kernels, beta, kernel, /)\n--\n\nShares of the kernels and their slopes, each (N, K)."},
     {NULL, NULL, 0, NULL},
