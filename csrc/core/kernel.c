@@ -20,7 +20,7 @@ const pfnn_kernels *pfnn_kernels_get(void)
     }
 }
 
-const char *pfnn_isa(void)
+const char *pfnn_isa_name(void)
 {
     return pfnn_kernels_get()->name;
 }

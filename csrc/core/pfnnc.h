@@ -543,7 +543,7 @@ typedef struct pfnn_net_batch {
  * The instruction set in use: "avx512", "avx2", "sse2", "neon" or "portable". The fastest one of this processor, or the
  * one that the environment variable PFNNC_ISA names where the processor has it; chosen once, at the first call.
  */
-PFNN_API const char *pfnn_isa(void);
+PFNN_API const char *pfnn_isa_name(void);
 
 /* What a layer's backward pass makes. All of it is added to what stands there; NULL where not wanted. */
 typedef struct pfnn_layer_gradients {

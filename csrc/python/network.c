@@ -39,7 +39,7 @@ static PyObject *get_threads(PyObject *self, PyObject *argument)
 static PyObject *isa(PyObject *self, PyObject *argument)
 {
     (void)self, (void)argument;
-    return PyUnicode_FromString(pfnn_isa());
+    return PyUnicode_FromString(pfnn_isa_name());
 }
 
 
