@@ -38,7 +38,7 @@ static int64_t part_begin(int64_t total, int64_t parts, int64_t part)
 static void multiply(pfnn_type type, pfnn_tile tile, int64_t rows, int64_t panels)
 {
     const pfnn_kernels *kernels = pfnn_kernels_get();
-    const pfnn_tile_function *shapes = kernels->tile[type][rows - 1];
+    const pfnn_tile_function *shapes = kernels->packed[type][rows - 1];
     for (int64_t wide = PFNN_TILE_PANELS; panels;) {
         if (wide > panels || !shapes[wide - 1]) {
             wide--;
