@@ -24,8 +24,8 @@ NEAR = 6  # steps on either side that belong to the same gait
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
 SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: no body moves so, a glitch does
 SHORTEST_PIECE = 0.1  # s of sound frames between two glitches
-STANCE_SPEED = (0.15, 0.25)  # shares of the clip's swings at which a stance begins and ends
-STANCE_HEIGHT = (0.06, 0.1)  # legs above the floor of the joint, likewise
+STANCE_SPEED = (0.15, 0.25)  # shares of the swings' top speed at which a stance begins and ends
+STANCE_HEIGHT = (0.06, 0.1)  # legs above where the joint rests, likewise
 SHORTEST_STANCE = 0.06  # s, and the shortest gap in one
 
 
@@ -374,19 +374,23 @@ def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
 # ---- stances ----------------------------------------------------------------------------------
 
 
-def find_stances(body: Body, tops: list[float]) -> np.ndarray:
-    """Contacts (T, 2) for training: either end of the foot slow, as the clip's own swings go, and near its floor.
+def find_stances(body: Body, swings: list[Swing]) -> np.ndarray:
+    """Contacts (T, 2) for training: either end of the foot slow, as the swings around go, and near the floor around.
 
-    ``tops``: greatest speeds of the swings. Absolute thresholds miss whole stances of recordings whose feet slide.
+    Fixed speeds miss whole stances of recordings whose feet slide, and one floor those of a walk that drifts upwards.
     """
-    scale = float(np.median(tops)) if tops else 2 * SWING_TOP[1]
-    width, frames = 0.7 * SMOOTHING * body.fps, len(body.pelvis)
-    near = np.zeros((frames, 2), bool)
-    far = np.ones((frames, 2), bool)
+    frames, width = len(body.pelvis), 0.7 * SMOOTHING * body.fps
+    scale = np.full(frames, 2 * SWING_TOP[1])
+    if swings:
+        order = sorted(swings, key=lambda swing: swing.strike)
+        tops = np.pad([swing.top for swing in order], 2, mode="edge")
+        usual = np.median(np.lib.stride_tricks.sliding_window_view(tops, 5), axis=1)
+        scale = np.interp(np.arange(frames), [swing.strike for swing in order], np.maximum(usual, 2 * SWING_TOP[1]))
+    near, far = np.zeros((frames, 2), bool), np.ones((frames, 2), bool)
     for points in (body.ankles, body.toes):
         points = smooth(points, width)
-        speed = speed_of(points, body) / scale
-        height = (points[..., 1] - np.percentile(points[..., 1], 5, axis=0)) / body.leg
+        speed = speed_of(points, body) / scale[:, None]
+        height = (points[..., 1] - _floor(points[..., 1], int(body.fps))[:, None]) / body.leg
         near |= (speed < STANCE_SPEED[0]) & (height < STANCE_HEIGHT[0])
         far &= (speed > STANCE_SPEED[1]) | (height > STANCE_HEIGHT[1])
     contacts = np.stack([_latched(near[:, k], far[:, k]) for k in range(2)], axis=1)
@@ -394,6 +398,13 @@ def find_stances(body: Body, tops: list[float]) -> np.ndarray:
         for value in (False, True):
             _flip_short(contacts[:, k], value, SHORTEST_STANCE * body.fps)
     return contacts
+
+
+def _floor(heights: np.ndarray, around: int) -> np.ndarray:
+    """Where a joint of (T, 2) feet rests: the lower foot's least height within so many frames, without steps."""
+    lower = np.pad(heights.min(axis=1), around, mode="edge")
+    least = np.lib.stride_tricks.sliding_window_view(lower, 2 * around + 1).min(axis=1)
+    return smooth(least, 0.25 * around)
 
 
 def _latched(on: np.ndarray, off: np.ndarray) -> np.ndarray:

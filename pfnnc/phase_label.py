@@ -107,21 +107,18 @@ def _from_feet(body: Body) -> Labels:
     phase, confidence = np.full(frames, np.nan), np.zeros(frames)
     if frames == 0:
         return Labels(phase, np.zeros((0, 2), bool), confidence, np.zeros((0, 2), np.int64))
-    swings: list[Swing] = []
-    steps: list[Swing] = []
+    contacts, steps = np.zeros((frames, 2), bool), []
     for pieces in sound_pieces(body):
         start, stop = pieces[0][0], pieces[-1][1]
-        found, moving = find_swings(mended(body, pieces))
-        walks = _walks(found, body.fps)
+        sound = mended(body, pieces)
+        swings, moving = find_swings(sound)
+        walks = _walks(swings, body.fps)
         _label(phase[start:stop], confidence[start:stop], walks, moving)
+        contacts[start:stop] = find_stances(sound, swings)
         for (_, bad), (good, _) in zip(pieces[:-1], pieces[1:]):
-            phase[bad:good], confidence[bad:good] = np.nan, 0
-        for swing in found:
-            swing.strike += start
-        swings += found
-        steps += [swing for walk in walks for swing in walk]
-    contacts = find_stances(body, [swing.top for swing in swings])
-    strikes = tuple(np.array([step.strike for step in steps if step.foot == foot]) for foot in (0, 1))
+            phase[bad:good], confidence[bad:good], contacts[bad:good] = np.nan, 0, False
+        steps += [(step.strike + start, step.foot) for walk in walks for step in walk]
+    strikes = tuple(np.array([at for at, foot in steps if foot == side]) for side in (0, 1))
     return Labels(phase, contacts, confidence, _nearest(find_cycles(phase)), strikes)
 
 

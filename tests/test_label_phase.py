@@ -170,6 +170,13 @@ def test_contacts_of_made_clips():
             assert (pfnnc.label_phase(clip).contacts == made.support).mean() > 0.9
 
 
+def test_contacts_on_a_floor_that_drifts():
+    clip = pfnnc.make_gait_clip("walk", seconds=8, fps=60).clip
+    places = clip.root_positions + np.linspace(0, 0.25, len(clip))[:, None] * [0, 1, 0]
+    drifting = pfnnc.label_phase(pfnnc.Clip(clip.skeleton, places, clip.rotations, 60)).contacts
+    assert (drifting == pfnnc.label_phase(clip).contacts).mean() > 0.97
+
+
 def test_corrupt_frames():
     made = pfnnc.make_gait_clip("walk", seconds=6, fps=60)
     clip = made.clip
@@ -329,6 +336,19 @@ def test_against_hand_made_labels(name, most, least):
     assert np.mean([np.cos(2 * np.pi * x).mean() for x in d]) >= least
     assert max(np.abs(x).mean() for x in d) <= most + 0.006
     assert max(unlabelled) <= 0.05
+
+
+def test_contacts_begin_at_hand_made_footsteps():
+    found = []
+    for path in sorted(shared("clips", "holden").glob("*_footsteps.txt")):
+        clip = pfnnc.load_bvh(str(path).replace("_footsteps.txt", ".bvh"), **READING["holden"])
+        contacts = pfnnc.label_phase(clip).contacts
+        for row in path.read_text().splitlines():
+            if "*" not in row:
+                for foot, frame in zip((1, 0), row.split()):
+                    begins = np.flatnonzero(np.diff(contacts[:, foot].astype(int)) > 0) + 1
+                    found.append(np.abs(begins - int(frame) + 1).min() < 0.12 * clip.fps)
+    assert len(found) > 120 and np.mean(found) > 0.88
 
 
 def test_recordings_of_other_kinds():
