@@ -5,7 +5,7 @@
 #include "pfnnc.h"
 
 #if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch(address)
+#define PREFETCH(address) __builtin_prefetch((address), 0, 2) /* into L2: it can wait for more lines at once than L1 */
 #else
 #define PREFETCH(address) ((void)(address))
 #endif
