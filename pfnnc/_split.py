@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .skeleton import Clip
+
 
 @dataclass
 class Timeline:
@@ -29,13 +31,13 @@ class Timeline:
         return math.floor(shift + begin * ratio) - 1, math.ceil(shift + end * ratio) + 1
 
 
-def fingerprints(rows: np.ndarray) -> np.ndarray:
-    """One uint64 a frame from its root velocity, the same for a frame and its mirror image.
+def fingerprints(velocity: np.ndarray) -> np.ndarray:
+    """One uint64 a frame from its root velocity (T, 3), the same for a frame and its mirror image.
 
-    A mirror image has the velocity's x negated, to the bit, in the world frame and in the heading frame. A recorded
-    velocity hardly comes twice by chance: three numbers of 24 bits or more.
+    A mirror image has the velocity's x negated, to the bit. A recorded velocity hardly comes twice by chance: three
+    numbers of 24 bits or more.
     """
-    velocity = np.array(rows[:, :3], np.float64) + 0.0  # -0.0 becomes 0.0
+    velocity = np.array(velocity, np.float64, order="C") + 0.0  # -0.0 becomes 0.0
     velocity[:, 0] = np.abs(velocity[:, 0])
     bits = velocity.view(np.uint64)
     with np.errstate(over="ignore"):
@@ -44,6 +46,12 @@ def fingerprints(rows: np.ndarray) -> np.ndarray:
         mixed *= np.uint64(0xBF58476D1CE4E5B9)
         mixed ^= mixed >> np.uint64(32)
         return mixed[:, 0] + np.uint64(3) * mixed[:, 1] + np.uint64(7) * mixed[:, 2]
+
+
+def clip_fingerprints(clip: Clip) -> np.ndarray:
+    """Those of a clip's world velocities, which do not depend on how rotations of a mirrored file were rounded."""
+    steps = np.diff(clip.root_positions, axis=0)
+    return fingerprints(np.concatenate([steps[:1], steps]) if len(steps) else np.zeros((len(clip), 3)))
 
 
 def by_content(prints: Sequence[np.ndarray]) -> list[Timeline]:

@@ -214,7 +214,7 @@ def encoded(recipe: Recipe, key: str, path: str) -> dict:
         _check.check_finite(rows, "features")
         parts = {"rows": rows, "phase": own, "track": path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))}
         if i == 0:
-            parts["prints"] = _split.fingerprints(rows)
+            parts["prints"] = _split.clip_fingerprints(shown)
         files = {part: write_array(recipe.arrays / f"{key}.{i}.{part}.npy", array) for part, array in parts.items()}
         copies.append({"speed": speed, "frames": len(rows), "phaseless": int(np.isnan(own).sum()), "arrays": files})
     return {

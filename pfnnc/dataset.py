@@ -97,6 +97,10 @@ class WindowDataset:
         self.phases = phases
         for i, (phase, rows) in enumerate(zip(phases, self.frames, strict=True)):
             _check.check_shape(phase, f"phases[{i}]", (len(rows),))
+        self._prints = tuple(
+            _split.clip_fingerprints(clip) if isinstance(clip, Clip) else _split.fingerprints(rows[:, :3])
+            for clip, rows in zip(clips, self.frames, strict=True)
+        )
         self.tracks = tracks_of(clips, self.frames, spec, self.fps)
         self._finish(normalizer, mirror)
 
@@ -359,7 +363,7 @@ class WindowDataset:
         if self._ready is not None:
             return self._ready
         if self._groups is None:
-            groups = _split.by_content([_split.fingerprints(self.frames[i]) for i in self._originals()])
+            groups = _split.by_content([self._prints[i] for i in self._originals()])
         else:
             groups = _split.by_label(self._groups, self._lengths[self._originals()])
         first = self._copies[0][1]

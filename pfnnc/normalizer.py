@@ -12,6 +12,7 @@ from . import _check
 __all__ = ["Normalizer"]
 
 FLOOR = 1e-3  # a spread below this (1 mm/s, 0.06 degrees) is noise: blown up to 1 it would drown what is motion
+SUSPECT = 1e-6  # below this it is hardly a slow motion either, and the user is told
 ROUNDING = 1e-9  # a spread below this share of the mean is no spread but rounding
 CHUNK = 1 << 16  # rows at a time, so that statistics of a memory map need no memory
 
@@ -22,7 +23,8 @@ class Normalizer:
     ``columns="velocity"`` (the article's) takes columns 0 to 2, the root velocity, and leaves the others as they are
     (mean 0, scale 1); ``"all"`` takes every column. Mean and standard deviation are those of the population (n, not
     n - 1), in float64, in two passes. A constant column gets scale 1. One that nearly is, with a standard deviation
-    below 0.001, gets the scale 0.001; a ``UserWarning`` names it and ``floored_`` holds its index.
+    below 0.001, gets the scale 0.001 and its index stands in ``floored_``; below 1e-6 a ``UserWarning`` names it, as
+    that is neither motion nor constant.
 
     Attributes, after `fit`: ``mean_``, ``scale_`` (F,) float64; ``floored_`` (n,) int64.
 
@@ -104,8 +106,9 @@ class Normalizer:
         self.mean_[used] = np.where(least == most, least, mean)
         self.scale_[used] = np.where(constant, 1.0, np.maximum(spread, FLOOR))
         self.floored_ = np.flatnonzero(floored)  # `used` begins at 0
-        if len(self.floored_):
-            warnings.warn(report(self.floored_, spread, names), UserWarning, stacklevel=3)
+        suspect = np.flatnonzero(floored & (spread < SUSPECT))
+        if len(suspect):
+            warnings.warn(report(suspect, spread, names), UserWarning, stacklevel=3)
         return self
 
     def transform(self, features) -> np.ndarray:
@@ -131,11 +134,11 @@ def chunks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
             yield array[start : start + CHUNK]
 
 
-def report(floored: np.ndarray, spread: np.ndarray, names: Sequence[str] | None) -> str:
-    """The text that names columns whose scale is the floor."""
-    listed = [f"{c} ({names[c]})" if names is not None else str(c) for c in floored[:8]]
-    more = f" and {len(floored) - 8} more" if len(floored) > 8 else ""
+def report(suspect: np.ndarray, spread: np.ndarray, names: Sequence[str] | None) -> str:
+    """The text that names columns that are neither motion nor constant."""
+    listed = [f"{c} ({names[c]})" if names is not None else str(c) for c in suspect[:8]]
+    more = f" and {len(suspect) - 8} more" if len(suspect) > 8 else ""
     return (
-        f"column{'s' if len(floored) > 1 else ''} {', '.join(listed)}{more}: the standard deviation is below {FLOOR:g} "
-        f"(smallest {spread[floored].min():.3g}), the scale is set to {FLOOR:g}"
+        f"column{'s' if len(suspect) > 1 else ''} {', '.join(listed)}{more}: the standard deviation is below "
+        f"{SUSPECT:g} (smallest {spread[suspect].min():.3g}), the scale is set to {FLOOR:g}"
     )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_features import NAMES, OFFSETS, PARENTS, POINTS, SITES, random_clip
 
-from pfnnc import Clip, FeatureSpec, Normalizer, Skeleton, Trajectory, WindowDataset, _split, make_windows
+from pfnnc import Clip, FeatureSpec, Normalizer, Skeleton, Trajectory, WindowDataset, make_windows
 
 SPEC = FeatureSpec(2)
 LEVEL = Skeleton(NAMES, PARENTS, OFFSETS, end_sites=SITES[:2])  # left and right alike
@@ -151,13 +151,15 @@ def test_constant_columns_have_scale_one(dtype):  # U46
 
 def test_tiny_spreads_get_a_floor_and_are_named():  # U47
     rows = np.array([[0, 1 - 1e-7, 1], [1, 1, 2], [2, 1 + 1e-7, 3]])
-    with pytest.warns(UserWarning, match=r"column 1 \(knee\).*below 0.001"):
+    with pytest.warns(UserWarning, match=r"column 1 \(knee\).*set to 0.001"):
         normalizer = Normalizer("all").fit(rows, names=["a", "knee", "c"])
     assert normalizer.floored_.tolist() == [1] and normalizer.scale_[1] == 1e-3
     assert abs(normalizer.transform([0, 1.001, 0])[1]) < 1.1
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Normalizer("all").fit(1 + np.random.default_rng(0).normal(size=(9, 4)) * 1e-16)  # rounding is no spread
+        still = Normalizer("all").fit(np.random.default_rng(0).normal(size=(99, 2)) * [1e-4, 1])  # hardly a motion
+    assert still.floored_.tolist() == [0] and still.scale_[0] == 1e-3
 
 
 def test_transform_keeps_types_axes_and_its_input():
@@ -478,7 +480,7 @@ def test_motions_that_only_look_alike_are_not_linked():
     still = np.zeros((60, SPEC.dim))
     even = still + [0, 0, 1.4, *[0] * (SPEC.dim - 3)]
     dataset = WindowDataset([still, still, even, even], SPEC, [np.zeros(60)] * 4)
-    assert len(_split.by_content([_split.fingerprints(rows) for rows in dataset.frames])) == 4
+    assert len(dataset._timelines()) == 4
 
 
 def test_declared_groups_stay_together_at_any_speed():
