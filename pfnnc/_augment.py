@@ -8,9 +8,8 @@ from .skeleton import Clip
 
 def speeds_of(value, name: str = "speeds") -> tuple[float, ...]:
     """Different positive numbers as a tuple."""
-    if isinstance(value, (str, bytes)) or not hasattr(value, "__len__"):
-        raise TypeError(f"{name} must be a sequence of numbers, got {value!r}")
-    speeds = tuple(_check.number(speed, f"{name}[{i}]", above=0, most=100) for i, speed in enumerate(value))
+    speeds = _check.sequence(value, name, "numbers")
+    speeds = tuple(_check.number(speed, f"{name}[{i}]", least=0.01, most=100) for i, speed in enumerate(speeds))
     if not speeds or len(set(speeds)) != len(speeds):
         raise ValueError(f"{name} must hold different numbers, at least one, got {speeds}")
     return speeds

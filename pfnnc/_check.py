@@ -91,7 +91,7 @@ def integer(value, name: str, *, least: int | None = None, most: int | None = No
 
 def number(value, name: str, *, above: float | None = None, least: float | None = None, most: float | None = None) -> float:
     """A finite real number, greater than ``above``, within ``[least, most]``."""
-    if isinstance(value, (str, bytes, bool, np.bool_, list, tuple, range)) or getattr(value, "ndim", 0) != 0:
+    if isinstance(value, (str, bytes, bool, np.bool_, list, tuple, range, np.complexfloating)) or getattr(value, "ndim", 0) != 0:
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)
@@ -115,6 +115,16 @@ def path(value, name: str = "path") -> Path:
     if not isinstance(value, (str, os.PathLike)) or not isinstance(os.fspath(value), str):
         raise TypeError(f"{name} must be a str or PathLike, got {type(value).__name__}")
     return Path(value)
+
+
+def sequence(value, name: str, what: str = "values") -> list:
+    """The items of a list, tuple, array or other iterable as a list; a text or a dict is none."""
+    if not isinstance(value, (str, bytes, dict)):
+        try:
+            return list(value)
+        except TypeError:
+            pass
+    raise TypeError(f"{name} must be a sequence of {what}, got {type(value).__name__}")
 
 
 def option(value, name: str, choices: tuple) -> object:

@@ -110,8 +110,10 @@ class WindowDataset:
             raise ValueError(f"normalizer has {len(normalizer.mean_)} columns, the spec {self.spec.dim}")
         self._given, self._own = normalizer, None
         self._mirror = None
-        if mirror is not False:
-            self._mirror = self.spec.mirror(self.skeleton, None if mirror is True else mirror)
+        if not isinstance(mirror, dict) and not isinstance(mirror, (bool, np.bool_)):
+            raise TypeError(f"mirror must be True, False or a dict of names, got {mirror!r}")
+        if isinstance(mirror, dict) or mirror:
+            self._mirror = self.spec.mirror(self.skeleton, mirror if isinstance(mirror, dict) else None)
         self._lengths = np.array([len(rows) for rows in self.frames])
         self._shift = 0
         self._warn_short()
@@ -208,7 +210,10 @@ class WindowDataset:
         return (*scales, *self._mirror, self.mirrored[indices].view(np.uint8))
 
     def _indices(self, indices) -> np.ndarray:
-        array = np.asarray(indices)
+        try:
+            array = np.asarray(indices)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"indices must be a list of integers, got {type(indices).__name__}") from None
         if array.ndim != 1:
             raise ValueError(f"indices must have shape (B,), got {array.shape}")
         if array.size == 0:
@@ -259,7 +264,7 @@ class WindowDataset:
         own = self._mirror_root(np.array(own, np.float64), indices)  # its place in the recording
         blocks = self._tracks().blocks(np.array(times), self._rate(), self.clip_index[indices], frame, own)
         if self._mirror is not None:
-            blocks.reshape(len(indices), -1, 4)[self.mirrored[indices], :, ::2] *= -1  # x and sine
+            blocks.reshape(len(indices), len(times), 4)[self.mirrored[indices], :, ::2] *= -1  # x and sine
         return blocks.astype(self.dtype, copy=False)
 
     def phase(self, indices, step: int = 0) -> np.ndarray:
@@ -444,12 +449,9 @@ def float_type(dtype) -> np.dtype:
 
 def list_of(value, name: str) -> list:
     """A non-empty list from a sequence of things that is not itself one of them."""
-    if isinstance(value, (Clip, str, bytes, dict)) or (isinstance(value, np.ndarray) and value.ndim < 3):
-        raise TypeError(f"{name} must be a list of clips, got {type(value).__name__}")
-    try:
-        items = list(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a list of clips, got {type(value).__name__}") from None
+    if isinstance(value, Clip) or (isinstance(value, np.ndarray) and value.ndim < 3):
+        raise TypeError(f"{name} must be a sequence of clips, got {type(value).__name__}")
+    items = _check.sequence(value, name, "clips")
     if not items:
         raise ValueError(f"{name} must hold at least one clip, got none")
     return items
@@ -468,10 +470,7 @@ def common_fps(clips: list, fps) -> float | None:
 
 def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
     """Phases (T,) float64 and contacts (or None) of each clip."""
-    if phases is None:
-        phases = [None] * len(clips)
-    elif isinstance(phases, (str, bytes, dict)) or not hasattr(phases, "__len__"):
-        raise TypeError(f"phases must be a list of arrays, got {type(phases).__name__}")
+    phases = [None] * len(clips) if phases is None else _check.sequence(phases, "phases", "arrays")
     if len(phases) != len(clips):
         raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
     result, contacts = [], []
@@ -531,8 +530,7 @@ def tracks_of(clips: list, frames, spec: FeatureSpec, fps: float | None) -> tupl
 
 
 def groups_of(groups, n: int) -> list:
-    if isinstance(groups, (str, bytes, dict)) or not hasattr(groups, "__len__"):
-        raise TypeError(f"groups must be a list of labels, got {type(groups).__name__}")
+    groups = _check.sequence(groups, "groups", "labels")
     if len(groups) != n:
         raise ValueError(f"groups must hold one label for each of the {n} clips, got {len(groups)}")
     for i, label in enumerate(groups):
@@ -540,4 +538,4 @@ def groups_of(groups, n: int) -> list:
             hash(label)
         except TypeError:
             raise TypeError(f"groups[{i}] must be a name or a number, got {label!r}") from None
-    return list(groups)
+    return groups

@@ -89,7 +89,7 @@ class FeatureSpec:
 
     def __post_init__(self):
         keep = object.__setattr__
-        if isinstance(self.joints, (int, np.integer)) or not isinstance(self.joints, (Sequence, np.ndarray)):
+        if hasattr(self.joints, "__index__") and np.ndim(self.joints) == 0:  # bool too, which `integer` refuses
             keep(self, "joints", _check.integer(self.joints, "joints", least=1, most=MOST_JOINTS))
         else:
             keep(self, "joints", names_of(self.joints, "joints"))
@@ -118,7 +118,7 @@ class FeatureSpec:
         >>> spec.in_dim(2), spec.out_dim
         (130, 72)
         """
-        names = () if isinstance(joints, (int, np.integer)) else names_of(joints, "joints")
+        names = () if hasattr(joints, "__index__") else names_of(joints, "joints")
         recommended = {
             "representation": "6d",
             "frame": "heading",
@@ -263,9 +263,12 @@ class FeatureSpec:
         joints = self.joint_indices(clip.skeleton)
         points = point_positions(clip, self.points) if self.points else None
         contacts = self._contacts(clip, contacts)
-        return _core.features_encode(
+        rows = _core.features_encode(
             self.layout, clip.root_positions, clip.rotations, joints, points, contacts, float(clip.fps)
         )
+        for part in ("velocity", "points"):  # differences of finite places that overflow
+            _check.check_finite(rows[:, self.slices.get(part, slice(0))], part)
+        return rows
 
     def decode(self, features, origin=(0, 0, 0), *, yaw: float = 0.0, skeleton: Skeleton, fps: float = 30.0) -> Clip:
         """The motion of rows ``(T, dim)``, so that ``decode(encode(clip))`` is the clip.
@@ -325,6 +328,8 @@ class FeatureSpec:
         >>> FeatureSpec(["Hips", "lHand", "rHand"], "exp_map").mirror()[0]
         array([ 0,  1,  2,  3,  4,  5,  6,  7,  8, 12, 13, 14,  9, 10, 11])
         """
+        if skeleton is not None and not isinstance(skeleton, Skeleton):
+            raise TypeError(f"skeleton must be a Skeleton or None, got {type(skeleton).__name__}")
         partner = partners(self._names(skeleton), skeleton, pairs)
         joints = range(self.n_joints)
         if isinstance(self.joints, tuple):
@@ -386,10 +391,8 @@ class FeatureSpec:
 
 def names_of(value, name: str) -> tuple[str, ...]:
     """A sequence of different strings as a tuple."""
-    if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-        raise TypeError(f"{name} must be a sequence of names, got {value!r}")
     seen: dict[str, int] = {}
-    for i, item in enumerate(value):
+    for i, item in enumerate(_check.sequence(value, name, "names")):
         if not isinstance(item, str):
             raise TypeError(f"{name}[{i}] must be a name, got {item!r}")
         if item in seen:

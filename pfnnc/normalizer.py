@@ -55,9 +55,7 @@ class Normalizer:
 
         ``names`` (F,) of the columns (``spec.columns``) make the warning readable.
         """
-        several = (
-            isinstance(features, (list, tuple)) and bool(features) and all(np.ndim(part) >= 2 for part in features)
-        )
+        several = isinstance(features, (list, tuple)) and features and all(depth(part) >= 2 for part in features)
         parts = [
             _check.array(part, f"features[{i}]" if several else "features", (..., "F"))
             for i, part in enumerate(features if several else [features])
@@ -66,6 +64,10 @@ class Normalizer:
         for i, part in enumerate(parts):
             if part.shape[-1] != columns:
                 raise ValueError(f"features[{i}] has {part.shape[-1]} columns, features[0] has {columns}")
+        if columns == 0:
+            raise ValueError("features must have at least one column, got 0")
+        if names is not None and len(names := _check.sequence(names, "names", "strings")) != columns:
+            raise ValueError(f"names must hold one name for each of the {columns} columns, got {len(names)}")
         rows = [part.reshape(-1, columns) for part in parts]
         return self.fit_chunks(lambda: chunks(rows), columns, names)
 
@@ -125,6 +127,14 @@ class Normalizer:
         if not self.fitted:
             raise ValueError("this Normalizer has no statistics yet: call fit first")
         return _check.array(features, "features", (..., len(self.mean_)))
+
+
+def depth(value) -> int:
+    """The number of axes; 0 for what is no array."""
+    try:
+        return np.ndim(value)
+    except (TypeError, ValueError):
+        return 0
 
 
 def chunks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:

@@ -1,6 +1,5 @@
 """The control block: where a root was and shall be, seen from where it is."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,9 +30,8 @@ class Trajectory:
     times: tuple[float, ...] = (1 / 3, 2 / 3, 1.0)
 
     def __post_init__(self):
-        if isinstance(self.times, (str, bytes)) or not isinstance(self.times, (Sequence, np.ndarray)):
-            raise TypeError(f"times must be a sequence of seconds, got {self.times!r}")
-        times = tuple(_check.number(time, f"times[{i}]") for i, time in enumerate(self.times))
+        times = _check.sequence(self.times, "times", "seconds")
+        times = tuple(_check.number(time, f"times[{i}]") for i, time in enumerate(times))
         if not 1 <= len(times) <= 1000:
             raise ValueError(f"times must hold 1 to 1000 numbers, got {len(times)}")
         for i in range(1, len(times)):

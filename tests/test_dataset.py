@@ -4,11 +4,12 @@ import warnings
 
 import numpy as np
 import pytest
+from conftest import shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_features import NAMES, OFFSETS, PARENTS, POINTS, SITES, random_clip
 
-from pfnnc import Clip, FeatureSpec, Normalizer, Skeleton, Trajectory, WindowDataset, make_windows
+from pfnnc import Clip, FeatureSpec, Normalizer, Skeleton, Trajectory, WindowDataset, load_bvh, make_windows
 
 SPEC = FeatureSpec(2)
 LEVEL = Skeleton(NAMES, PARENTS, OFFSETS, end_sites=SITES[:2])  # left and right alike
@@ -335,8 +336,8 @@ def test_a_data_set_is_copied_and_pickled():
     ("change", "error", "text"),
     [
         ({"clips": []}, ValueError, "clips must hold at least one"),
-        ({"clips": np.zeros((40, SPEC.dim))}, TypeError, "clips must be a list of clips"),
-        ({"clips": random_clip()}, TypeError, "clips must be a list of clips"),
+        ({"clips": np.zeros((40, SPEC.dim))}, TypeError, "clips must be a sequence of clips"),
+        ({"clips": random_clip()}, TypeError, "clips must be a sequence of clips"),
         ({"clips": None}, TypeError, "clips"),
         ({"clips": [np.zeros((40, 9))]}, ValueError, r"clips\[0\] must have shape \(T, 15\), got \(40, 9\)"),
         ({"clips": [np.full((40, SPEC.dim), np.nan)]}, ValueError, r"clips\[0\]\[0, 0\]=nan is not finite"),
@@ -473,6 +474,23 @@ def test_the_same_motion_stays_on_one_side(kind, frame, by, encoded):
         assert len(train) and len(validation)
         heights = [{clips[c].root_positions[f, 1] for c, f in frames_of(part)} for part in (train, validation)]
         assert not heights[0] & heights[1]
+
+
+def test_recorded_mirror_images_and_copies_are_found():
+    """Files of another author: a take and its mirror, a copy under another name, a piece of a longer take."""
+    pairs = [
+        ("holden/LocomotionFlat04_000.bvh", "holden/LocomotionFlat04_000_mirror.bvh", 0),
+        ("pack/walk.bvh", "pack/run_forward_resampled.bvh", 0),
+        ("pack/walk_and_turn_left_.bvh", "pack/walk_forward_.bvh", 89),
+    ]
+    for *names, shift in pairs:
+        clips = [load_bvh(shared("clips", *name.split("/"))) for name in names]
+        spec = FeatureSpec(len(clips[0].skeleton), frame="heading")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            dataset = WindowDataset(clips, spec, [np.zeros(len(clip)) for clip in clips], input_len=2, output_len=1)
+        (group,) = dataset._timelines()
+        assert group.clips == [0, 1] and group.offsets == [0, shift]
 
 
 def test_motions_that_only_look_alike_are_not_linked():

@@ -248,6 +248,13 @@ def test_contacts_are_columns_as_given():
         FeatureSpec(len(NAMES)).encode(clip, contacts=stands)
 
 
+def test_differences_that_overflow_are_an_error():
+    clip = random_clip(3)
+    clip = Clip(SKELETON, [[0, 0, 0], [0, 1e308, 0], [0, 0, 0]], clip.rotations, 30)
+    with np.errstate(over="ignore", invalid="ignore"), pytest.raises(ValueError, match=r"velocity\[0, 1\]=inf"):
+        FeatureSpec(8).encode(clip)
+
+
 def test_encode_leaves_the_clip_alone_and_takes_a_clip_without_frames():
     clip = random_clip()
     root, rotations = clip.root_positions.copy(), clip.rotations.copy()
