@@ -14,12 +14,12 @@ from .cli_read import (
     is_model,
     labelled,
     new_file,
-    note,
     read_model,
     read_told,
     wrote,
 )
 from .describe import describe
+from .phase_report import label_report
 from .root_motion import RootTrack
 
 REFERENCE_PAGE = "view.html"
@@ -32,9 +32,11 @@ def add_commands(commands) -> None:
 
     phase = commands.add_parser("phase", help="label the gait phase", description=label_files.__doc__)
     phase.add_argument("paths", nargs="+", metavar="CLIP", help="BVH files or folders")
-    phase.add_argument("-o", "--output", metavar="FOLDER", help="where to write (default: beside each clip)")
-    phase.add_argument("--format", choices=("npz", "phase", "both"), default="npz", help="all labels, or PFNN's .phase")
-    phase.add_argument("--no-plot", action="store_true", help="no picture")
+    phase.add_argument("-o", "--output", metavar="FOLDER", default=".", help="where to write (default: here)")
+    phase.add_argument(
+        "--method", choices=("contacts", "root_y", "auto"), default="contacts", help="by feet or root height"
+    )
+    phase.add_argument("--dry-run", action="store_true", help="say what there is, write nothing")
     phase.add_argument("--force", action="store_true", help="write over files that exist")
     add_reading(phase)
     phase.set_defaults(run=label_files)
@@ -104,55 +106,16 @@ def _print_model(path: str) -> None:
 
 
 def label_files(args: argparse.Namespace) -> None:
-    """Label gait phase and contacts: a .npz, a picture of the cycles, or PFNN's .phase file, for each clip."""
-    from .phase import cycle_statistics
-    from .phase_files import save_labels, save_phase
-
+    """Label gait phase and contacts of clips: for each the labels (NAME.npz), PFNN's own format (NAME.phase) and, with
+    Matplotlib, a picture (NAME.png)."""
     for path in find_files(args.paths):
         (clip,), reading = read_told([path], Reading.of(args))
-        labels = labelled(clip, reading)
-        share = np.isfinite(labels.phase).mean() if len(clip) else 0.0
-        statistics = cycle_statistics(labels.phase, clip.root_positions, clip.fps)
-        print(f"{path}: {share:.0%} of {len(clip)} frames have a phase, {len(statistics)} whole cycles", end="")
-        if len(statistics):
-            print(f" of {statistics.avg_stride:.2f} m and {1 / statistics.cycle_frequency:.2f} s", end="")
-        print()
-        base = Path(args.output or path.parent) / path.name.removesuffix(".gz").removesuffix(".bvh")
-        if args.format in ("npz", "both"):
-            target = new_file(base.with_name(base.name + ".labels.npz"), args.force)
-            save_labels(target, labels)
-            wrote(target)
-        if args.format in ("phase", "both"):
-            target = new_file(base.with_name(base.name + ".phase"), args.force)
-            save_phase(target, labels)
-            wrote(target)
-        if not args.no_plot:
-            _plot_labels(
-                new_file(base.with_name(base.name + ".phase.png"), args.force), clip, labels, feet_of(clip, reading)
-            )
-
-
-def _plot_labels(path: Path, clip, labels, feet) -> None:
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        note("note: no picture without Matplotlib (pip install matplotlib)")
-        return
-    from ._files import written_whole
-    from .viewer.plots import plot_feet
-
-    figure = Figure(figsize=(12, 6), layout="constrained")
-    top, bottom = figure.subplots(2, 1, sharex=True)
-    if feet:
-        plot_feet(clip, feet, contacts=labels.contacts, axes=top)
-    time = np.arange(len(clip)) / clip.fps
-    bottom.plot(time, labels.phase, ".", ms=3, label="phase in cycles")
-    bottom.plot(time, labels.confidence, lw=1, alpha=0.6, label="confidence")
-    bottom.set_xlabel("s")
-    bottom.legend(loc="upper right")
-    with written_whole(path) as file:
-        figure.savefig(file, format="png", dpi=110)
-    wrote(path)
+        if args.dry_run:
+            print(label_report(clip, method=args.method, feet=reading.feet))
+            continue
+        for ending in ("npz", "phase", "png"):
+            new_file(Path(args.output) / f"{clip.name}.{ending}", args.force, [path])
+        print(label_report(clip, args.output, method=args.method, feet=reading.feet))
 
 
 def root_motion(args: argparse.Namespace) -> None:

@@ -32,6 +32,7 @@ from .cli_read import (
     wrote,
 )
 from .motion_model import MotionModel
+from .phase_files import load_labels, load_phase
 from .report import evaluate
 from .rotation import quat_yaw
 from .skeleton import Clip
@@ -208,15 +209,12 @@ def _tell_sizes(paths: list[Path], clips: list[Clip]) -> None:
 def _phase_of(path: Path, clip: Clip, reading: Reading, phases: str, unit: str) -> np.ndarray | None:
     if phases == "auto":
         return labelled(clip, reading).phase
-    from .phase_files import load_labels, load_phase
-
     base = path.name.removesuffix(".gz").removesuffix(".bvh").removesuffix(".BVH")
-    for name in (base + ".labels.npz", base + ".npz"):
-        if (path.parent / name).exists():
-            phase = load_labels(path.parent / name).phase
-            if len(phase) != len(clip):
-                raise Failure(f"{path.parent / name}: {len(phase)} frames, the clip has {len(clip)}")
-            return phase
+    if (path.parent / (base + ".npz")).exists():
+        phase = load_labels(path.parent / (base + ".npz")).phase
+        if len(phase) != len(clip):
+            raise Failure(f"{path.parent / base}.npz: {len(phase)} frames, the clip has {len(clip)}")
+        return phase
     if (path.parent / (base + ".phase")).exists():
         return load_phase(path.parent / (base + ".phase"), unit=unit, frames=len(clip))
     note(f"note: {path}: no phase file beside it")

@@ -50,14 +50,18 @@ def test_inspect(capsys, clips, trained):
 
 
 def test_phase(capsys, clips, tmp_path):
-    out = run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", "--format", "both").out
-    assert "frames have a phase" in out
+    out = run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels").out
+    assert "100% have a phase" in out and "walk0.npz" in out
     made = make_gait_clip("walk", seconds=4.0, fps=60, speed=1.0)
-    phase = pfnnc.load_labels(tmp_path / "labels" / "walk0.labels.npz").phase
-    assert np.nanmean(np.abs(np.mod(phase - made.phase + 0.5, 1) - 0.5)) < 0.03
-    assert (tmp_path / "labels" / "walk0.phase").exists()
+    for phase in (
+        pfnnc.load_labels(tmp_path / "labels" / "walk0.npz").phase,
+        pfnnc.load_phase(tmp_path / "labels" / "walk0.phase"),
+    ):
+        assert np.nanmean(np.abs(np.mod(phase - made.phase + 0.5, 1) - 0.5)) < 0.03
     assert "exists already" in run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", code=1).err
-    run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", "--force", "--no-plot")
+    run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "labels", "--force")
+    run(capsys, "phase", clips / "walk0.bvh", "-o", tmp_path / "none", "--dry-run")
+    assert not (tmp_path / "none").exists()
 
 
 def test_root_motion(capsys, clips):
