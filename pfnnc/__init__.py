@@ -15,6 +15,7 @@ from .control import *
 from .dataset import *
 from .describe import *
 from .features import *
+from .history import *
 from .metrics import *
 from .motion_model import *
 from .network import *
@@ -26,6 +27,7 @@ from .phase_report import *
 from .report import *
 from .root_motion import *
 from .rotation import *
+from .scene import *
 from .skeleton import *
 from .synthesis import *
 from .synthetic import *

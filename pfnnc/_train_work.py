@@ -7,6 +7,7 @@ from ._batches import ArraySource, source
 from .network import ACTIVATIONS, KERNELS
 
 TERMS = ("pose", "velocity", "contact", "root", "points", "phase", "trajectory")  # in the order of train.h
+ROTATION_LOSSES = ("component", "sign", "geodesic")  # pfnn_rotation_loss
 GIVEN, SPEED, PREDICTED = range(3)  # pfnn_phase_source
 EVALUATION_ROWS = 1024
 
@@ -51,6 +52,8 @@ class Work:
         if normalizer is not None:
             self._mean, self._scale = _scaling(normalizer, dim)
         self._stride = 0.0
+        if o["rotation_loss"] != "component" and not self.layout.width:
+            raise ValueError(f"rotation_loss={o['rotation_loss']!r} needs spec= or skeleton= for bare arrays")
         if o["contact_weight"] > 0:
             self._check_contacts(bare)
         if max(o["rollout"]) > 1:
@@ -121,6 +124,7 @@ class Work:
         skeleton = self._skeleton if feet else None
         output = (self.train.length, layout.delta, layout.root, layout.points, layout.phase, layout.trajectory)
         output += (np.array(layout.times, np.float64), self._source, self._stride)
+        output += (ROTATION_LOSSES.index(self._options["rotation_loss"]),)
         average = trainer._average if parameters is model._parameters else None
         return _core.TrainStep(
             parameters,

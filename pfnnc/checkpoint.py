@@ -11,10 +11,20 @@ from .network import SimplifiedPFNN
 from .normalizer import Normalizer
 from .skeleton import Skeleton
 
-__all__: list[str] = []
+__all__ = ["is_checkpoint"]
 
 KIND = "checkpoint"
 MODEL = "model."
+
+
+def is_checkpoint(path: str | os.PathLike) -> bool:
+    """Whether a file begins as a checkpoint does."""
+    try:
+        with open(path, "rb") as file:
+            header = file.read(64)
+    except OSError:
+        return False
+    return header.startswith(_store.MAGIC) and header[32:].rstrip(b"\0") == KIND.encode()
 
 
 def write(trainer, path: str | os.PathLike) -> None:
@@ -23,6 +33,7 @@ def write(trainer, path: str | os.PathLike) -> None:
 
     partial = trainer._partial
     settings = {
+        "about": trainer.about,
         "options": trainer._options,
         "feet": [foot if isinstance(foot, str) else int(foot) for foot in trainer._feet],
         "steps": trainer._steps,
@@ -60,6 +71,7 @@ def read(cls, path: str | os.PathLike):
         for name, array in (("first", trainer._first), ("second", trainer._second), ("average", trainer._average)):
             if array is not None:
                 array[...] = _same(arrays[name], array, name)
+        trainer.about = dict(settings["about"])
         trainer._steps = int(settings["steps"])
         trainer._velocity_weight = float(settings["velocity_weight"])
         trainer._history = [EpochReport(**report) for report in settings["history"]]

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .checkpoint import is_checkpoint
 from .cli_read import (
     Failure,
     Reading,
@@ -21,6 +22,7 @@ from .cli_read import (
 from .describe import describe
 from .phase_report import label_report
 from .root_motion import RootTrack
+from .training import Trainer
 
 REFERENCE_PAGE = "view.html"
 
@@ -67,6 +69,9 @@ def inspect_files(args: argparse.Namespace) -> None:
     for i, path in enumerate(args.paths):
         if i:
             print()
+        if is_checkpoint(path):
+            print(f"{path}: {Trainer.load(path).summary()}")
+            continue
         if is_model(path):
             _print_model(path)
             continue

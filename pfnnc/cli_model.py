@@ -11,6 +11,7 @@ import numpy as np
 from ._files import written_whole
 from .bvh import save_bvh
 from .cli_read import (
+    CHECKPOINT_NAME,
     MODEL_NAME,
     REFERENCE_NAME,
     SETTINGS_NAME,
@@ -35,6 +36,7 @@ from .motion_model import MotionModel
 from .phase_files import load_labels, load_phase
 from .report import evaluate
 from .rotation import quat_yaw
+from .scene import Scene, load_scene
 from .skeleton import Clip
 from .synthesis import Drift
 
@@ -43,8 +45,8 @@ RATE = 30.0  # frames a second: where the recipes were found
 
 def add_commands(commands) -> None:
     train = commands.add_parser("train", help="learn a character from clips", description=train_model.__doc__)
-    train.add_argument("paths", nargs="+", metavar="PATH", help="BVH files or folders of them")
-    train.add_argument("-o", "--output", metavar="FOLDER", required=True, help="where the model goes")
+    train.add_argument("paths", nargs="+", metavar="PATH", help="BVH files or folders of them, or one scene.toml that names them and all else")
+    train.add_argument("-o", "--output", metavar="FOLDER", help="where the model goes")
     train.add_argument("--preset", choices=("controller", "article"), default="controller")
     train.add_argument(
         "--phases", choices=("auto", "beside"), default="auto", help="label them, or files beside the clips"
@@ -105,8 +107,11 @@ class Take:
 def train_model(args: argparse.Namespace) -> None:
     """Learn a character from BVH clips of one skeleton. Clips with other joints, rates and units are told apart and
     named. Writes model.pfnnc, train.json and a reference clip into the folder."""
+    scene = _take_scene(args)
+    if args.output is None:
+        raise Failure("-o FOLDER is missing: where shall the model go?")
     target = new_file(Path(args.output) / MODEL_NAME, args.force)
-    overrides = dict(map(_override, args.set))
+    overrides = (scene.options if scene else {}) | dict(map(_override, args.set))
     takes, reading = gather(find_files(args.paths), Reading.of(args), args.rate, args.phases, args.phase_unit)
     if reading.feet is not None:
         overrides.setdefault("feet", reading.feet)
@@ -118,7 +123,9 @@ def train_model(args: argparse.Namespace) -> None:
     print(f"training on {len(kept)} clips, {seconds:.0f} s with a phase, at {args.rate:g} frames a second", flush=True)
     model = MotionModel.train(
         [take.clip for take in kept], args.preset, phases=[take.phase for take in kept],
-        epochs=args.epochs, max_seconds=args.max_seconds, seed=args.seed, progress=True, **overrides,
+        epochs=args.epochs, max_seconds=args.max_seconds, seed=args.seed, progress=True,
+        checkpoint=target.with_name(CHECKPOINT_NAME) if scene and scene.checkpoint else None,
+        about={"scene": scene.resolved()} if scene else None, **overrides,
     )  # fmt: skip
     if not model.history:
         note("note: no epoch was trained")
@@ -139,10 +146,28 @@ def train_model(args: argparse.Namespace) -> None:
         "rate": args.rate,
         "seed": args.seed,
         "options": overrides,
+        "scene": scene.resolved() if scene else None,
     }
     with written_whole(target.with_name(SETTINGS_NAME), "w", encoding="utf-8") as file:
         json.dump(settings, file, indent=2, allow_nan=False)
     wrote(target.with_name(SETTINGS_NAME))
+
+
+def _take_scene(args: argparse.Namespace) -> Scene | None:
+    """Where the one path is a scene file, its words in place of the command line's; -o, --epochs, --max-seconds, --set stand."""
+    if len(args.paths) != 1 or not args.paths[0].endswith(".toml"):
+        return None
+    scene = load_scene(args.paths[0])
+    args.paths, args.holdout = [str(file) for file in scene.files], list(scene.hold_out)
+    args.rate, args.phases, args.phase_unit, args.preset, args.seed = (
+        scene.rate, scene.phases, scene.phase_unit, scene.preset, scene.seed
+    )  # fmt: skip
+    for name in ("scale", "up", "fps", "root", "positions", "feet"):
+        setattr(args, name, scene.reading.get(name))
+    args.epochs = scene.epochs if args.epochs is None else args.epochs
+    args.max_seconds = scene.max_seconds if args.max_seconds is None else args.max_seconds
+    args.output = scene.folder if args.output is None else args.output
+    return scene
 
 
 def _override(text: str) -> tuple[str, object]:

@@ -19,6 +19,7 @@ from .phase_label import label_phase
 from .skeleton import Clip
 
 MODEL_NAME, SETTINGS_NAME, REFERENCE_NAME = "model.pfnnc", "train.json", "reference.bvh"
+CHECKPOINT_NAME = "checkpoint.pfnnc"
 BVH_ENDINGS = (".bvh", ".bvh.gz")
 
 

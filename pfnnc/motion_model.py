@@ -94,6 +94,8 @@ class MotionModel:
         epochs: int | None = None,
         seed: int = 0,
         progress: bool = True,
+        checkpoint: str | os.PathLike | None = None,
+        about: dict | None = None,
         **overrides,
     ) -> MotionModel:
         """Train a character from clips.
@@ -113,6 +115,8 @@ class MotionModel:
             epochs: passes over the data; None: as the preset has it.
             seed: same seed, clips and machine, same bits.
             progress: show a bar where it takes longer than two seconds.
+            checkpoint: a file that is written after each epoch; where it exists, training goes on from it.
+            about: what the run is, for people, kept in the checkpoint.
             overrides: fields of the recipe (``hidden``, ``input_len``, ``scales``, ...), options of `FeatureSpec` and of
                 `Trainer`, by name.
 
@@ -137,7 +141,12 @@ class MotionModel:
             model, seed=seed, t_max=max(epochs, 1), skeleton=clips[0].skeleton, feet=feet, avg_stride=stride,
             **recipe.training,
         )  # fmt: skip
-        trainer.fit(data, epochs=epochs, max_seconds=max_seconds, progress=None if progress else False)
+        if checkpoint is not None and os.path.exists(checkpoint):
+            trainer = Trainer.load(checkpoint).like(trainer)
+            model = trainer.model
+        trainer.about = dict(about or {})
+        shown = None if progress else False
+        trainer.fit(data, epochs=epochs, max_seconds=max_seconds, checkpoint=checkpoint, progress=shown)
         if recipe.training.get("average") and epochs:
             model = trainer.averaged()
         frames = _recipes.by_phase(spec, feet, clips, labels, BINS)

@@ -16,6 +16,7 @@ AdamW (Loshchilov, Hutter 2019), the cosine schedule and SmoothL1 have PyTorch's
 """
 
 import glob
+import json
 import math
 import os
 import shutil
@@ -32,7 +33,7 @@ import numpy as np
 
 from . import _check, _core
 from ._progress import Progress
-from ._train_work import TERMS, Work
+from ._train_work import ROTATION_LOSSES, TERMS, Work
 from .features import FeatureSpec
 from .network import SimplifiedPFNN
 from .normalizer import Normalizer
@@ -109,6 +110,9 @@ class Trainer:
         Whether the cosine moves once an epoch or at every step.
     average : float
         Decay of a running mean of the weights (`averaged`); 0 for none.
+    rotation_loss : "component", "sign" or "geodesic"
+        How the pose term compares rotations: number by number; the same against the nearer of q and -q; or SmoothL1 of
+        the angle between them in radians, for each rotation as often as it has columns.
 
     ``TypeError`` and ``ValueError`` name the option that is wrong.
 
@@ -154,6 +158,7 @@ class Trainer:
         warmup: int = 0,
         schedule: str = "epoch",
         average: float = 0.0,
+        rotation_loss: str = "component",
     ):
         if not isinstance(model, SimplifiedPFNN):
             raise TypeError(f"model must be a SimplifiedPFNN, got {type(model).__name__}")
@@ -184,6 +189,7 @@ class Trainer:
             warmup=warmup,
             schedule=schedule,
             average=average,
+            rotation_loss=rotation_loss,
         )
         self._skeleton, self._feet = _one_of(skeleton, "skeleton", Skeleton), _feet(feet)
         self._spec, self._normalizer = _one_of(spec, "spec", FeatureSpec), _one_of(normalizer, "normalizer", Normalizer)
@@ -194,6 +200,8 @@ class Trainer:
         self._history: list[EpochReport] = []
         self._velocity_weight = FIRST_WEIGHT if velocity_weight == "auto" else self._options["velocity_weight"]
         self._partial = _Partial()
+        self.about: dict = {}
+        """What the run is, for people: anything that JSON can hold. Kept in checkpoints."""
 
     @property
     def model(self) -> SimplifiedPFNN:
@@ -233,6 +241,8 @@ class Trainer:
         checkpoint: str | os.PathLike | None = None,
         callback: Callable[[EpochReport], object] | None = None,
         progress: bool | None = None,
+        patience: int | None = None,
+        best: str | os.PathLike | None = None,
     ) -> Self:
         """Train until ``epochs`` are done in all, so that the same call resumes after an interruption.
 
@@ -246,6 +256,10 @@ class Trainer:
             Saved after each epoch, before ``callback(report)``. The file before it stays beside it as ``<name>.previous``.
         progress : bool or None
             A bar on standard error; None: on a terminal, for work of more than two seconds.
+        patience : int or None
+            Stop early after so many epochs without a new least validation loss.
+        best : path or None
+            A checkpoint of the epoch with the least validation loss.
 
         Raises
         ------
@@ -265,6 +279,10 @@ class Trainer:
         checkpoint = None if checkpoint is None else _place_for(checkpoint)
         if checkpoint is not None:
             _sweep(checkpoint)
+        best = None if best is None else _place_for(best, "best")
+        patience = None if patience is None else _check.integer(patience, "patience", least=1)
+        if validation is None and (best is not None or patience is not None):
+            raise ValueError("patience and best need validation windows, got validation=None")
         work = Work(self, train, validation)
         end = math.inf if limit is None else time.monotonic() + limit
         with _Interrupts() as interrupts, self._bar(epochs, work, progress) as bar:
@@ -274,9 +292,11 @@ class Trainer:
                 self._finish_epoch(work)
                 if checkpoint is not None:
                     self._save_beside_previous(checkpoint)
+                if best is not None and self._since_best() == 0:
+                    self.save(best)
                 if callback is not None:
                     callback(self._history[-1])
-                if interrupts.came or time.monotonic() >= end:
+                if interrupts.came or time.monotonic() >= end or (patience is not None and self._since_best() >= patience):
                     break
             if interrupts.came:
                 self._stopped(checkpoint)
@@ -297,6 +317,33 @@ class Trainer:
         from .checkpoint import read
 
         return read(cls, path)
+
+    def summary(self) -> str:
+        """A few lines for people: network, how far it is, options, what it was told it is."""
+        lines = [f"a training run, {self.epoch} epochs done", f"  network   {self._model!r}"]
+        if self._history:
+            last = self._history[-1]
+            shares = ", ".join(f"{name} {100 * share:.0f} %" for name, share in last.shares.items())
+            lines.append(f"  loss      {last.loss:.4g} in the last ({shares}), next rate {self.lr:.3g}")
+        options = ", ".join(f"{name}={value!r}" for name, value in self._options.items())
+        lines.append(f"  options   {options}")
+        if self.about:
+            lines += [f"  {line}" for line in json.dumps(self.about, indent=2).splitlines()]
+        return "\n".join(lines)
+
+    def like(self, other: "Trainer") -> Self:
+        """Itself, where options and model are those of another trainer; else ``ValueError`` naming what differs.
+
+        For a run that is told anew what it does before it goes on from a checkpoint.
+        """
+        if repr(self._model) != repr(other._model):
+            raise ValueError(f"the checkpoint's model is {self._model!r}, expected {other._model!r}")
+        for name, wanted in other._options.items():
+            if self._options[name] != wanted:
+                raise ValueError(
+                    f"the checkpoint was made with {name}={self._options[name]!r}, expected {wanted!r}; without it the run begins anew"
+                )
+        return self
 
     # ---- one epoch ------------------------------------------------------------------------------
 
@@ -352,6 +399,11 @@ class Trainer:
             rest, velocity = loss - terms["velocity"], terms["velocity"] / self._velocity_weight
             if rest > 0 and velocity > 0:
                 self._velocity_weight = AUTO_SHARE / (1 - AUTO_SHARE) * rest / velocity
+
+    def _since_best(self) -> int:
+        """Epochs since the one with the least validation loss."""
+        losses = [math.inf if r.validation_loss is None else r.validation_loss for r in self._history]
+        return len(losses) - 1 - losses.index(min(losses))
 
     def _bar(self, epochs: int, work: Work, show: bool | None) -> Progress:
         size = self._options["batch_size"] or work.train.count
@@ -430,15 +482,15 @@ def _note(losses: Sequence[float]) -> str:
     return f"loss {total:.4g} ({shares})"
 
 
-def _place_for(checkpoint) -> Path:
-    """The path of a checkpoint, in a folder that exists."""
-    if not isinstance(checkpoint, (str, os.PathLike)):
-        raise TypeError(f"checkpoint must be a path or None, got {type(checkpoint).__name__}")
-    path = Path(os.fsdecode(os.fspath(checkpoint)))
+def _place_for(path, name: str = "checkpoint") -> Path:
+    """The path of a file to write, in a folder that exists."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise TypeError(f"{name} must be a path or None, got {type(path).__name__}")
+    path = Path(os.fsdecode(os.fspath(path)))
     if path.is_dir():
-        raise IsADirectoryError(f"checkpoint must be a file, got the folder {path}")
+        raise IsADirectoryError(f"{name} must be a file, got the folder {path}")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"checkpoint has no folder to stand in: {path.parent} does not exist")
+        raise FileNotFoundError(f"{name} has no folder to stand in: {path.parent} does not exist")
     return path
 
 
@@ -480,6 +532,7 @@ def _checked(**o) -> dict:
     o["fps"] = _check.number(o["fps"], "fps", above=0)
     o["average"] = _below_one(o["average"], "average")
     o["rollout_phase"] = _check.option(o["rollout_phase"], "rollout_phase", ("advance", "label"))
+    o["rotation_loss"] = _check.option(o["rotation_loss"], "rotation_loss", ROTATION_LOSSES)
     o["schedule"] = _check.option(o["schedule"], "schedule", ("epoch", "step"))
     for name in ("clip_norm", "avg_stride"):
         o[name] = None if o[name] is None else _check.number(o[name], name, above=0)

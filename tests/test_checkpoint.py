@@ -192,3 +192,15 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):
     whole = Trainer(SimplifiedPFNN(16, 8, 32, seed=0), batch_size=16, noise=0.1, rollout=2, average=0.9)
     whole.fit(windows, epochs=epochs)
     assert np.array_equal(stopped.model._parameters, whole.model._parameters)
+
+
+def test_a_run_that_is_told_anew_must_be_the_same(tmp_path):
+    first = trainer(lr=0.01)
+    first.about = {"scene": {"files": ["a.bvh"]}}
+    first.save(tmp_path / "run")
+    loaded = Trainer.load(tmp_path / "run")
+    assert loaded.about == first.about and loaded.like(trainer(lr=0.01)) is loaded
+    with pytest.raises(ValueError, match="made with lr=0.01, expected 0.02"):
+        loaded.like(trainer(lr=0.02))
+    with pytest.raises(ValueError, match="model is SimplifiedPFNN"):
+        loaded.like(Trainer(SimplifiedPFNN(16, 8, 13, 4), batch_size=16, lr=0.01))

@@ -1,5 +1,6 @@
 """Training: agreement with PyTorch, gradients against finite differences, schedules, what a run promises."""
 
+import csv
 import math
 
 import numpy as np
@@ -318,6 +319,34 @@ def test_gradient_of_each_term_by_differences(representation, frame):
     check_by_differences(trainer, clip_like(spec), ["pose", "velocity", "contact", "root", "points"])
 
 
+@pytest.mark.parametrize("representation", ["quat", "exp_map", "6d"])
+@pytest.mark.parametrize("rotation_loss", ["sign", "geodesic"])
+def test_gradient_of_other_rotation_losses_by_differences(representation, rotation_loss):
+    spec = FeatureSpec(NAMES, representation, height=True)
+    model = network(2, spec.dim, hidden=7, dtype=np.float64, activation="elu", init="he")
+    trainer = Trainer(model, spec=spec, normalizer=scaled(spec), rotation_loss=rotation_loss)
+    check_by_differences(trainer, clip_like(spec), ["pose"])
+
+
+def test_rotation_losses_of_known_rotations():
+    """Between q and -q: 0.375 number by number (over four columns), 0 by sign and by angle. A turn by 0.6: 0.18."""
+    spec = FeatureSpec(1)
+    x = np.zeros((1, 1, spec.dim))
+    target = np.concatenate([[0.0, 0, 0], [-1.0, 0, 0, 0], [math.cos(0.3), 0, math.sin(0.3), 0]])[None, None]
+    prediction = np.concatenate([[0.0, 0, 0], [1.0, 0, 0, 0], [1.0, 0, 0, 0]])
+
+    def pose(rotation_loss):
+        trainer = Trainer(constant_network(prediction, dim=spec.dim), spec=spec, rotation_loss=rotation_loss)
+        return gradient_of(trainer, (x, target, [0.0]))[0][0] * spec.dim
+
+    rest = ((1 - math.cos(0.3)) ** 2 + math.sin(0.3) ** 2) / 2
+    assert pose("component") == pytest.approx(4 * 0.375 + rest)
+    assert pose("sign") == pytest.approx(rest)
+    assert pose("geodesic") == pytest.approx(4 * 0.18)
+    with pytest.raises(ValueError, match="rotation_loss='sign' needs spec="):
+        Trainer(network(), rotation_loss="sign").fit(windows(), epochs=1)
+
+
 @pytest.mark.parametrize(
     ("representation", "frame", "options"),
     [
@@ -613,6 +642,36 @@ def test_schedule_by_step_moves_within_the_epoch():
     assert not np.array_equal(by_epoch.model._parameters, by_step.model._parameters)
 
 
+def test_early_stopping_and_best_checkpoint(tmp_path):
+    data, other = windows(), windows(seed=9)
+    trainer = Trainer(network(), batch_size=20, lr=0.02)
+    trainer.fit(data, other, epochs=200, patience=3, best=tmp_path / "best")
+    losses = [r.validation_loss for r in trainer.history]
+    least = losses.index(min(losses))
+    assert 4 <= len(losses) < 200 and len(losses) - 1 - least == 3
+    kept = Trainer.load(tmp_path / "best")
+    assert kept.epoch == least + 1 and kept.history[-1].validation_loss == min(losses)
+    with pytest.raises(ValueError, match="need validation"):
+        Trainer(network()).fit(data, patience=3)
+
+
+def test_history_as_a_table_and_a_plot(tmp_path):
+    trainer = Trainer(network(), batch_size=20).fit(windows(), windows(seed=9), epochs=3)
+    pfnnc.save_history(trainer.history, tmp_path / "history.csv")
+    with open(tmp_path / "history.csv", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["loss"]) for row in rows] == [r.loss for r in trainer.history]
+    assert float(rows[2]["velocity_share"]) == trainer.history[2].shares["velocity"]
+    plt = pytest.importorskip("matplotlib.pyplot", reason="needs Matplotlib")
+    ax = pfnnc.plot_history(trainer.history)
+    assert [line.get_label() for line in ax.lines] == ["loss", "pose", "velocity", "validation"]
+    pfnnc.plot_history([], ax=ax)
+    plt.close("all")
+    with pytest.raises(TypeError, match="history"):
+        pfnnc.save_history([3], tmp_path / "other.csv")
+    assert not (tmp_path / "other.csv").exists()
+
+
 # ---- wrong input -------------------------------------------------------------------------------------------------
 
 
@@ -654,6 +713,7 @@ def test_schedule_by_step_moves_within_the_epoch():
         ({"clip_norm": 0}, ValueError, "clip_norm"),
         ({"schedule": "year"}, ValueError, "schedule"),
         ({"rollout_phase": 3}, TypeError, "rollout_phase"),
+        ({"rotation_loss": "mean"}, ValueError, "rotation_loss"),
         ({"skeleton": "legs"}, TypeError, "skeleton"),
         ({"spec": 103}, TypeError, "spec"),
         ({"normalizer": "z"}, TypeError, "normalizer"),
@@ -726,6 +786,8 @@ def test_wrong_data(data, error, match):
         ({"checkpoint": "/"}, OSError, "checkpoint"),
         ({"checkpoint": "/no/such/folder/x"}, FileNotFoundError, "checkpoint"),
         ({"callback": 7}, TypeError, "callback"),
+        ({"patience": 0}, ValueError, "patience"),
+        ({"best": 3}, TypeError, "best must be a path"),
     ],
 )
 def test_wrong_fit_options(options, error, match):

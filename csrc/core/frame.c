@@ -203,6 +203,30 @@ void pfnn_rotation_matrix_backward(int width, double dr[6], const double r[6], c
     }
 }
 
+/*
+ * |A - B|^2 (Frobenius) = 4 (1 - cos angle), from which the angle is exact near 0. The angle's slope has no limit at 0 and
+ * pi; next to them the gradient is left out, or kept at its size a little away.
+ */
+double pfnn_rotation_angle(int width, double da[6], const double a[6], const double b[6])
+{
+    double still[6], valid[6], other[6], ma[9], mb[9], dm[9], dvalid[6] = {0}, unused[6] = {0}, apart = 0;
+    identity(width, still);
+    pfnn_rotation_valid(width, valid, a, still);
+    pfnn_rotation_valid(width, other, b, still);
+    pfnn_rotation_matrix(width, ma, valid);
+    pfnn_rotation_matrix(width, mb, other);
+    for (int i = 0; i < 9; i++)
+        apart += (ma[i] - mb[i]) * (ma[i] - mb[i]);
+    const double angle = 2 * asin(fmin(1, sqrt(apart / 8))), sine = fmax(sin(angle), 1e-6);
+    if (angle < 1e-9)
+        return angle;
+    for (int i = 0; i < 9; i++)
+        dm[i] = (ma[i] - mb[i]) / (2 * sine);
+    pfnn_rotation_matrix_backward(width, dvalid, valid, dm);
+    pfnn_rotation_valid_backward(width, da, unused, a, dvalid);
+    return angle;
+}
+
 /* r = a b */
 static void multiply(double r[9], const double a[9], const double b[9])
 {

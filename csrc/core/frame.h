@@ -46,6 +46,9 @@ void pfnn_rotation_valid_backward(int width, double dr[6], double dbefore[6], co
 void pfnn_rotation_matrix(int width, double m[9], const double r[6]);
 void pfnn_rotation_matrix_backward(int width, double dr[6], const double r[6], const double dm[9]);
 
+/* The angle between two rotations that need not be valid, in [0, pi], and its gradient by the first added to da. */
+double pfnn_rotation_angle(int width, double da[6], const double a[6], const double b[6]);
+
 /*
  * World positions and rotations of all joints of a row whose root stands at `root` (3) and whose heading is `yaw`.
  * `row` holds physical values; its rotations need not be valid, one without a direction counts as identity.

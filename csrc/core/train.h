@@ -33,6 +33,13 @@ typedef enum pfnn_phase_source {
     PFNN_PHASE_PREDICTED  /* the network's own rate */
 } pfnn_phase_source;
 
+/* How the rotations of a pose are compared. */
+typedef enum pfnn_rotation_loss {
+    PFNN_LOSS_COMPONENT, /* number by number: SmoothL1 of z-scores */
+    PFNN_LOSS_SIGN,      /* the same, against the nearer of q and -q */
+    PFNN_LOSS_GEODESIC   /* SmoothL1 of the angle between them in radians, which counts as much as the rotation has columns */
+} pfnn_rotation_loss;
+
 typedef struct pfnn_columns {
     int32_t begin, end; /* of the network's output; empty where they do not exist */
 } pfnn_columns;
@@ -52,6 +59,7 @@ typedef struct pfnn_train_config {
     int32_t n_times;            /* of the control block, 4 inputs each */
     const double *times;        /* (n_times,) seconds, ascending */
     pfnn_phase_source phase_source;
+    pfnn_rotation_loss rotation_loss;
     double stride;              /* metres a cycle, for PFNN_PHASE_SPEED */
 } pfnn_train_config;
 

@@ -51,10 +51,9 @@ static void NAME(input_row)(const pfnn_trainer *t, const pfnn_train_batch *batch
     }
 }
 
-/* SmoothL1 (beta 1) of columns, mean over them and all `count` rows; the gradient is added to dz. */
-static double NAME(smooth_l1)(REAL *dz, const REAL *z, const REAL *y, int columns, double weight, double count)
+/* share * the sum of SmoothL1 (beta 1) over columns; its gradient is added to dz */
+static double NAME(smooth_l1)(REAL *dz, const REAL *z, const REAL *y, int columns, double share)
 {
-    const double share = weight / (count * columns);
     const REAL slope = (REAL)share;
     double sum = 0;
     for (int i = 0; i < columns; i++) {
@@ -65,30 +64,65 @@ static double NAME(smooth_l1)(REAL *dz, const REAL *z, const REAL *y, int column
     return share * sum;
 }
 
+/* One rotation's part of the pose, `i` its first column: see pfnn_rotation_loss. */
+static double NAME(rotation_loss)(const pfnn_train_config *c, REAL *dz, const REAL *z, const REAL *y, int i, double share)
+{
+    const int width = c->frame.width;
+    double a[6] = {0}, b[6] = {0}, da[6] = {0};
+    for (int n = 0; n < width; n++) {
+        a[n] = (double)z[i + n] * c->scale[i + n] + c->mean[i + n];
+        b[n] = (double)y[i + n] * c->scale[i + n] + c->mean[i + n];
+    }
+    if (c->rotation_loss == PFNN_LOSS_GEODESIC) {
+        double angle = pfnn_rotation_angle(width, da, a, b), size = angle < 1 ? angle : 1;
+        for (int n = 0; n < width; n++)
+            dz[i + n] += (REAL)(share * width * size * da[n] * c->scale[i + n]);
+        return share * width * (angle < 1 ? 0.5 * angle * angle : angle - 0.5);
+    }
+    REAL target[6];
+    const double side = width == 4 && a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3] < 0 ? -1 : 1;
+    for (int n = 0; n < width; n++)
+        target[n] = side > 0 ? y[i + n] : (REAL)((-b[n] - c->mean[i + n]) / c->scale[i + n]);
+    return NAME(smooth_l1)(dz + i, z + i, target, width, share);
+}
+
+static double NAME(pose_loss)(const pfnn_train_config *c, REAL *dz, const REAL *z, const REAL *y, double share)
+{
+    const pfnn_frame_layout *f = &c->frame;
+    if (c->rotation_loss == PFNN_LOSS_COMPONENT || f->width == 0)
+        return NAME(smooth_l1)(dz, z, y, f->dim, share);
+    const int end = 3 + f->n_slots * f->width;
+    double sum = NAME(smooth_l1)(dz, z, y, 3, share) + NAME(smooth_l1)(dz + end, z + end, y + end, f->dim - end, share);
+    for (int i = 3; i < end; i += f->width)
+        sum += NAME(rotation_loss)(c, dz, z, y, i, share);
+    return sum;
+}
+
+/* A term on columns that may not exist. */
+static void NAME(columns_loss)(double *loss, REAL *dz, const REAL *z, const REAL *y, pfnn_columns columns, double share)
+{
+    const int count = columns.end - columns.begin;
+    if (share > 0 && count > 0)
+        *loss += NAME(smooth_l1)(dz + columns.begin, z + columns.begin, y, count, share / count);
+}
+
 /* All terms of a prediction `z` in place of the network's output row; dz is set. */
 static void NAME(loss_row)(const pfnn_trainer *t, const pfnn_train_batch *batch, int64_t row, int step, REAL *dz, const REAL *z)
 {
     const pfnn_train_config *c = &t->config;
-    const pfnn_train_work *w = &t->work;
     const int dim = c->frame.dim, outputs = c->net.config.size[PFNN_LAYERS];
     const REAL *y = (const REAL *)batch->y + (row * batch->y_length + step) * dim;
     const double count = (double)batch->rows * batch->steps, *weight = batch->weight;
-    double *losses = w->losses + row * PFNN_TERMS;
+    const pfnn_columns velocity = {0, 3};
+    double *losses = t->work.losses + row * PFNN_TERMS;
 
     memset(dz, 0, (size_t)outputs * sizeof *dz);
-    losses[PFNN_TERM_POSE] += NAME(smooth_l1)(dz, z, y, dim, weight[PFNN_TERM_POSE], count);
-    losses[PFNN_TERM_VELOCITY] += NAME(smooth_l1)(dz, z, y, 3, weight[PFNN_TERM_VELOCITY], count);
-    if (weight[PFNN_TERM_ROOT] > 0 && c->root.end > c->root.begin)
-        losses[PFNN_TERM_ROOT] += NAME(smooth_l1)(dz + c->root.begin, z + c->root.begin, y + c->root.begin,
-                                                  c->root.end - c->root.begin, weight[PFNN_TERM_ROOT], count);
-    if (weight[PFNN_TERM_POINTS] > 0 && c->points.end > c->points.begin)
-        losses[PFNN_TERM_POINTS] += NAME(smooth_l1)(dz + c->points.begin, z + c->points.begin, y + c->points.begin,
-                                                    c->points.end - c->points.begin, weight[PFNN_TERM_POINTS], count);
-    if (weight[PFNN_TERM_PHASE] > 0 && c->phase.end > c->phase.begin) {
-        REAL rate = (REAL)batch->rates[row * batch->steps + step];
-        losses[PFNN_TERM_PHASE] += NAME(smooth_l1)(dz + c->phase.begin, z + c->phase.begin, &rate, 1,
-                                                   weight[PFNN_TERM_PHASE], count);
-    }
+    losses[PFNN_TERM_POSE] += NAME(pose_loss)(c, dz, z, y, weight[PFNN_TERM_POSE] / (count * dim));
+    NAME(columns_loss)(&losses[PFNN_TERM_VELOCITY], dz, z, y, velocity, weight[PFNN_TERM_VELOCITY] / count);
+    NAME(columns_loss)(&losses[PFNN_TERM_ROOT], dz, z, y + c->root.begin, c->root, weight[PFNN_TERM_ROOT] / count);
+    NAME(columns_loss)(&losses[PFNN_TERM_POINTS], dz, z, y + c->points.begin, c->points, weight[PFNN_TERM_POINTS] / count);
+    REAL rate = batch->rates ? (REAL)batch->rates[row * batch->steps + step] : 0;
+    NAME(columns_loss)(&losses[PFNN_TERM_PHASE], dz, z, &rate, c->phase, weight[PFNN_TERM_PHASE] / count);
 }
 
 /* Terms that need the geometry: feet and the predicted trajectory. */
@@ -124,8 +158,7 @@ static void NAME(geometry_loss_row)(const pfnn_trainer *t, const pfnn_train_batc
         REAL *wanted = (REAL *)(scratch + columns);
         for (int i = 0; i < columns; i++)
             wanted[i] = (REAL)scratch[i];
-        losses[PFNN_TERM_TRAJECTORY] += NAME(smooth_l1)(dz + c->trajectory.begin, z + c->trajectory.begin, wanted, columns,
-                                                        weight[PFNN_TERM_TRAJECTORY], count);
+        NAME(columns_loss)(&losses[PFNN_TERM_TRAJECTORY], dz, z, wanted, c->trajectory, weight[PFNN_TERM_TRAJECTORY] / count);
     }
 }
 

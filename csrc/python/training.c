@@ -161,14 +161,15 @@ static bool read_output(TrainStep *self, PyObject *output)
     pfnn_train_config *c = &self->config;
     const int outputs = c->net.config.size[3], inputs = c->net.config.size[0];
     PyObject *times;
-    int delta, source;
+    int delta, source, rotation;
 
-    if (!PyArg_ParseTuple(output, "ii(ii)(ii)(ii)(ii)Oid:output", &c->length, &delta, &c->root.begin, &c->root.end,
+    if (!PyArg_ParseTuple(output, "ii(ii)(ii)(ii)(ii)Oidi:output", &c->length, &delta, &c->root.begin, &c->root.end,
                           &c->points.begin, &c->points.end, &c->phase.begin, &c->phase.end, &c->trajectory.begin,
-                          &c->trajectory.end, &times, &source, &c->stride))
+                          &c->trajectory.end, &times, &source, &c->stride, &rotation))
         return false;
     c->delta = delta;
     c->phase_source = (pfnn_phase_source)source;
+    c->rotation_loss = (pfnn_rotation_loss)rotation;
     if (!(c->times = keep(self, times, NPY_DOUBLE, -1, "times")))
         return false;
     c->n_times = (int32_t)PyArray_SIZE((PyArrayObject *)times);
