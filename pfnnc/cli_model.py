@@ -62,7 +62,7 @@ def add_commands(commands) -> None:
     )
     train.add_argument("--force", action="store_true", help="write over a model that exists")
     add_reading(train)
-    train.set_defaults(run=train_model)
+    train.set_defaults(run=train_model, misuse=train.error)
 
     synth = commands.add_parser("synth", help="let a model move", description=synthesize_motion.__doc__)
     synth.add_argument("model", metavar="MODEL", help="a trained folder or model file")
@@ -109,7 +109,7 @@ def train_model(args: argparse.Namespace) -> None:
     named. Writes model.pfnnc, train.json and a reference clip into the folder."""
     scene = _take_scene(args)
     if args.output is None:
-        raise Failure("-o FOLDER is missing: where shall the model go?")
+        args.misuse("-o FOLDER is missing: where shall the model go?")
     target = new_file(Path(args.output) / MODEL_NAME, args.force)
     overrides = (scene.options if scene else {}) | dict(map(_override, args.set))
     takes, reading = gather(find_files(args.paths), Reading.of(args), args.rate, args.phases, args.phase_unit)
