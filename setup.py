@@ -19,7 +19,8 @@ if sys.platform == "win32":
 else:
     # No fused multiply-add but where it is written, so that every machine gives the same bits.
     compile_args, link_args, libraries = ["-std=c11", "-O3", "-ffp-contract=off", "-fvisibility=hidden"], [], ["m"]
-    compile_args += ["-pthread"]
+    # No errno and no traps from arithmetic: the same values, and loops with roots and choices become vectors.
+    compile_args += ["-fno-math-errno", "-fno-trapping-math", "-pthread"]
     link_args += ["-pthread"]
     if sanitize := os.environ.get("PFNNC_SANITIZE"):  # "address,undefined", by `make sanitize`
         compile_args += [f"-fsanitize={sanitize}", "-fno-omit-frame-pointer", "-fno-sanitize-recover=all", "-O1", "-g"]

@@ -73,7 +73,9 @@ PFNN_API void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *co
 /*
  * One rotation at a time, all in double. A quaternion may have any norm and sign, subnormal and 1e300 included:
  * it stands for the rotation of its direction. A zero or non-finite one gives NaN in every number of the result,
- * and so does any other non-finite input. Results may overlap inputs. Errors are at most 4 ulp of max(1, |result|).
+ * and so does any other non-finite input. Results may overlap inputs. Errors are at most 4 ulp of max(1, |result|), of
+ * max(1, |a| |b|) for the product and max(1, |v|) for a turned vector; the ones ending in _n, for many at a time, keep
+ * to max(1, |result|) for each number there too.
  */
 PFNN_API void pfnn_quat_mul(double r[4], const double a[4], const double b[4]); /* Hamilton product, not normalised */
 PFNN_API void pfnn_quat_conj(double r[4], const double q[4]);
@@ -98,6 +100,15 @@ PFNN_API void pfnn_quat_from_6d(double q[4], const double d[6]); /* by Gram-Schm
 /* Intrinsic Euler angles in radians, the first axis outermost; axes[i] is 0, 1, 2 for x, y, z, no two neighbours equal. */
 PFNN_API void pfnn_quat_from_euler(double q[4], const double angles[3], const int axes[3]);
 PFNN_API void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3]);
+
+/* `count` at a time, contiguous. Results must not overlap inputs. */
+PFNN_API void pfnn_quat_mul_n(double *r, const double *a, const double *b, int64_t count);
+PFNN_API void pfnn_quat_rotate_n(double *r, const double *q, const double *v, int64_t count);
+PFNN_API void pfnn_quat_normalize_n(double *r, const double *q, int64_t count);
+PFNN_API void pfnn_quat_to_exp_map_n(double *r, const double *q, int64_t count);
+PFNN_API void pfnn_exp_map_to_quat_n(double *q, const double *r, int64_t count);
+PFNN_API void pfnn_quat_log_n(double *r, const double *q, int64_t count);
+PFNN_API void pfnn_quat_exp_n(double *q, const double *r, int64_t count);
 
 /* The mean of rotations: the unit eigenvector of the largest eigenvalue of a symmetric 4x4 sum of q q^T. */
 PFNN_API void pfnn_quat_mean(double r[4], const double sum[16]);

@@ -36,7 +36,7 @@ static bool scaled(double *s, const double *v, int n, int *exponent)
     *exponent = 0;
     if (most == 0)
         return false;
-    if (most < 1e-100 || most > 1e100)
+    if (most < 1e-60 || most > 1e60)
         frexp(most, exponent);
     for (int i = 0; i < n; i++)
         s[i] = *exponent ? scalbn(v[i], -*exponent) : v[i];
@@ -49,6 +49,22 @@ static double dot(const double *a, const double *b, int n)
     for (int i = 1; i < n; i++)
         sum += a[i] * b[i];
     return sum;
+}
+
+/* a.b of quaternions, times a power of two, so exact that its sign is right. */
+static double exact_dot(const double a[4], const double b[4])
+{
+    double p[4], q[4], sum = 0, rest = 0;
+    int e;
+    scaled(p, a, 4, &e);
+    scaled(q, b, 4, &e);
+    for (int i = 0; i < 4; i++) {
+        double product = p[i] * q[i], error = fma(p[i], q[i], -product);
+        double next = sum + product, back = next - sum;
+        rest += (sum - (next - back)) + (product - back) + error;
+        sum = next;
+    }
+    return sum + rest;
 }
 
 static void cross(double r[3], const double a[3], const double b[3])
@@ -140,7 +156,7 @@ void pfnn_quat_slerp(double r[4], const double a[4], const double b[4], double t
         fill(r, 4, NAN);
         return;
     }
-    double sign = dot(p, q, 4) < 0 ? -1 : 1;
+    double sign = exact_dot(a, b) < 0 ? -1 : 1;
     for (int i = 0; i < 4; i++) {
         q[i] *= sign;
         difference[i] = q[i] - p[i];
@@ -213,10 +229,10 @@ static void exp_of_half(double q[4], const double h[3])
         q[3] = h[2], q[2] = h[1], q[1] = h[0], q[0] = 1;
         return;
     }
-    double sine = sin(hi), cosine = cos(hi);
-    double factor = (sine + lo * cosine) / hi;
+    double sine = sin(hi), cosine = cos(hi), small_sine = sin(lo), small_cosine = cos(lo);
+    double factor = (sine * small_cosine + cosine * small_sine) / hi;
+    q[0] = cosine * small_cosine - sine * small_sine;
     q[3] = h[2] * factor, q[2] = h[1] * factor, q[1] = h[0] * factor;
-    q[0] = cosine - lo * sine;
 }
 
 void pfnn_exp_map_to_quat(double q[4], const double r[3])
@@ -399,23 +415,21 @@ void pfnn_quat_from_6d(double q[4], const double d[6])
         fill(q, 4, NAN);
         return;
     }
-    /* the second column less its share of the first, twice, which is enough for orthogonality to the last bit */
+    /* the third column first, its differences of products exact, so that nearly parallel columns do no harm */
     double norm = sqrt(dot(a, a, 3)), length = sqrt(dot(b, b, 3));
-    for (int i = 0; i < 3; i++)
-        a[i] /= norm, b[i] /= length;
-    for (int round = 0; round < 2; round++) {
-        double share = dot(a, b, 3);
-        for (int i = 0; i < 3; i++)
-            b[i] -= share * a[i];
-        length = sqrt(dot(b, b, 3));
-        if (length < 4 * DBL_EPSILON) {
-            fill(q, 4, NAN);
-            return;
-        }
-        for (int i = 0; i < 3; i++)
-            b[i] /= length;
+    for (int i = 0; i < 3; i++) {
+        int j = (i + 1) % 3, k = (i + 2) % 3;
+        double product = a[k] * b[j], error = fma(a[k], b[j], -product);
+        c[i] = fma(a[j], b[k], -product) - error;
     }
-    cross(c, a, b);
+    double area = sqrt(dot(c, c, 3));
+    if (!(area > 4 * DBL_EPSILON * norm * length)) {
+        fill(q, 4, NAN);
+        return;
+    }
+    for (int i = 0; i < 3; i++)
+        a[i] /= norm, c[i] /= area;
+    cross(b, c, a);
     for (int i = 0; i < 3; i++)
         m[3 * i] = a[i], m[3 * i + 1] = b[i], m[3 * i + 2] = c[i];
     shepperd(q, m);
@@ -452,7 +466,8 @@ static double wrapped(double angle)
 void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3])
 {
     double s[4];
-    if (pfnn_quat_normalize(s, q), isnan(s[0])) {
+    int e;
+    if (!scaled(s, q, 4, &e)) {
         fill(angles, 3, NAN);
         return;
     }
@@ -467,13 +482,13 @@ void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3])
         double w = a, u = b, v = c, x = d;
         a = w - v, b = u + x, c = v + w, d = x - u;
     }
-    double near = hypot(a, b), far = hypot(c, d);
+    double near = hypot(a, b), far = hypot(c, d), least = DBL_EPSILON * hypot(near, far);
     double middle = 2 * atan2(far, near);
     double half_sum = atan2(b, a), half_difference = atan2(d, c);
     double inner, outer;
-    if (far <= DBL_EPSILON) /* the axes of the outer angles coincide: their sum is all there is */
+    if (far <= least) /* the axes of the outer angles coincide: their sum is all there is */
         inner = 0, outer = 2 * half_sum;
-    else if (near <= DBL_EPSILON)
+    else if (near <= least)
         inner = 0, outer = 2 * half_difference;
     else
         inner = half_sum - half_difference, outer = half_sum + half_difference;
@@ -533,4 +548,122 @@ void pfnn_quat_mean(double r[4], const double sum[16])
             best = i;
     double column[4] = {v[0][best], v[1][best], v[2][best], v[3][best]};
     pfnn_quat_normalize(r, column);
+}
+
+
+/* ---- many at a time ------------------------------------------------------------------------ */
+
+/*
+ * The loops in rotation_body.h mark what they cannot do by NaN in the first number. These items are done again here,
+ * one by one and scaled, so that every norm from subnormal to 1e308 comes out right.
+ */
+
+static void mul_scaled(double r[4], const double a[4], const double b[4])
+{
+    double p[4], q[4];
+    int e = 0, f = 0;
+    if (!all_finite(a, 4) || !all_finite(b, 4)) {
+        fill(r, 4, NAN);
+    } else if (!scaled(p, a, 4, &e) || !scaled(q, b, 4, &f)) {
+        fill(r, 4, 0);
+    } else {
+        pfnn_rotation_plain.mul(r, p, q, 1);
+        for (int i = 0; i < 4; i++)
+            r[i] = scalbn(r[i], e + f);
+    }
+}
+
+static void rotate_scaled(double r[3], const double q[4], const double v[3])
+{
+    double p[4], u[3];
+    int e = 0, f = 0;
+    if (!scaled(p, q, 4, &e) || !all_finite(v, 3)) {
+        fill(r, 3, NAN);
+    } else if (!scaled(u, v, 3, &f)) {
+        fill(r, 3, 0);
+    } else {
+        pfnn_rotation_plain.rotate(r, p, u, 1);
+        for (int i = 0; i < 3; i++)
+            r[i] = scalbn(r[i], f);
+    }
+}
+
+void pfnn_quat_mul_n(double *r, const double *a, const double *b, int64_t count)
+{
+    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    for (int64_t n; count > 0; count -= n, r += 4 * n, a += 4 * n, b += 4 * n) {
+        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
+        if (kernels->mul(r, a, b, n))
+            for (int64_t i = 0; i < n; i++)
+                if (isnan(r[4 * i]))
+                    mul_scaled(r + 4 * i, a + 4 * i, b + 4 * i);
+    }
+}
+
+void pfnn_quat_rotate_n(double *r, const double *q, const double *v, int64_t count)
+{
+    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    for (int64_t n; count > 0; count -= n, r += 3 * n, q += 4 * n, v += 3 * n) {
+        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
+        if (kernels->rotate(r, q, v, n))
+            for (int64_t i = 0; i < n; i++)
+                if (isnan(r[3 * i]))
+                    rotate_scaled(r + 3 * i, q + 4 * i, v + 3 * i);
+    }
+}
+
+void pfnn_quat_normalize_n(double *r, const double *q, int64_t count)
+{
+    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    for (int64_t n; count > 0; count -= n, r += 4 * n, q += 4 * n) {
+        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
+        if (kernels->normalize(r, q, n))
+            for (int64_t i = 0; i < n; i++)
+                if (isnan(r[4 * i]))
+                    pfnn_quat_normalize(r + 4 * i, q + 4 * i);
+    }
+}
+
+static void log_n(double *r, const double *q, int64_t count, double share)
+{
+    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    for (int64_t n; count > 0; count -= n, r += 3 * n, q += 4 * n) {
+        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
+        if (kernels->log(r, q, n, share))
+            for (int64_t i = 0; i < n; i++)
+                if (isnan(r[3 * i]))
+                    log_times(r + 3 * i, q + 4 * i, share);
+    }
+}
+
+void pfnn_quat_to_exp_map_n(double *r, const double *q, int64_t count)
+{
+    log_n(r, q, count, 1.0);
+}
+
+void pfnn_quat_log_n(double *r, const double *q, int64_t count)
+{
+    log_n(r, q, count, 0.5);
+}
+
+static void exp_n(double *q, const double *r, int64_t count, double scale, void (*one)(double *, const double *))
+{
+    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    for (int64_t n; count > 0; count -= n, q += 4 * n, r += 3 * n) {
+        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
+        if (kernels->exp(q, r, n, scale))
+            for (int64_t i = 0; i < n; i++)
+                if (isnan(q[4 * i]))
+                    one(q + 4 * i, r + 3 * i);
+    }
+}
+
+void pfnn_exp_map_to_quat_n(double *q, const double *r, int64_t count)
+{
+    exp_n(q, r, count, 0.5, pfnn_exp_map_to_quat);
+}
+
+void pfnn_quat_exp_n(double *q, const double *r, int64_t count)
+{
+    exp_n(q, r, count, 1.0, pfnn_quat_exp);
 }

@@ -8,14 +8,16 @@
 #include "binding.h"
 
 #include <fenv.h>
+#include <float.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_INPUTS = 3, MOST_NUMBERS = 9, MOST_LOOPS = 32 };
+enum { MOST_INPUTS = 3, MOST_NUMBERS = 9, MOST_LOOPS = 32, BLOCK = 128 };
 
-typedef void single_kernel(double *r, const double *const in[]);
+/* `count` items, contiguous. */
+typedef void single_kernel(double *r, const double *const in[], int64_t count);
 
 /* `in` and `out` count the numbers of one item; 9 is a 3x3 matrix, 1 a scalar without core dimension. */
 typedef struct single {
@@ -69,23 +71,46 @@ static double read_number(const char *source, char type)
     }
 }
 
-/* `numbers` doubles of an item; a matrix has two strides, anything else uses the second alone. */
-static void read_item(double *to, const char *from, int numbers, npy_intp row, npy_intp column, char type)
+/* Where an operand's numbers lie: from item to item, and inside an item along rows and columns. */
+typedef struct layout {
+    npy_intp item, row, column;
+    int numbers;
+    char type;
+} layout;
+
+/* Whether items of doubles follow each other without gaps, so that no copy is needed. */
+static bool is_plain(const char *data, const layout *l)
 {
-    int width = numbers == 9 ? 3 : numbers;
-    for (int i = 0; i < numbers; i++)
-        to[i] = read_number(from + i / width * row + i % width * column, type);
+    npy_intp size = sizeof(double), width = l->numbers == 9 ? 3 : l->numbers;
+    return l->type == NPY_DOUBLE && l->item == l->numbers * size && (width == 1 || l->column == size) &&
+           (l->numbers != 9 || l->row == 3 * size) && (uintptr_t)data % sizeof(double) == 0;
 }
 
-static void write_item(char *to, const double *from, int numbers, npy_intp row, npy_intp column, char type)
+static void read_items(double *to, const char *from, const layout *l, npy_intp count)
 {
-    int width = numbers == 9 ? 3 : numbers;
-    for (int i = 0; i < numbers; i++) {
-        char *place = to + i / width * row + i % width * column;
-        if (type == NPY_FLOAT)
-            *(float *)place = (float)from[i];
-        else
-            *(double *)place = from[i];
+    int width = l->numbers == 9 ? 3 : l->numbers;
+    if (l->type == NPY_FLOAT && (width == 1 || l->column == sizeof(float)) && l->numbers != 9) {
+        for (npy_intp n = 0; n < count; n++)
+            for (int i = 0; i < width; i++)
+                to[n * width + i] = (double)((const float *)(from + n * l->item))[i];
+        return;
+    }
+    for (npy_intp n = 0; n < count; n++)
+        for (int i = 0; i < l->numbers; i++)
+            *to++ = read_number(from + n * l->item + i / width * l->row + i % width * l->column, l->type);
+}
+
+static void write_items(char *to, const double *from, const layout *l, npy_intp count)
+{
+    int width = l->numbers == 9 ? 3 : l->numbers;
+    for (npy_intp n = 0; n < count; n++) {
+        for (int i = 0; i < l->numbers; i++) {
+            char *place = to + n * l->item + i / width * l->row + i % width * l->column;
+            if (l->type == NPY_FLOAT)
+                *(float *)place = (float)*from++;
+            else
+                *(double *)place = *from++;
+        }
     }
 }
 
@@ -102,53 +127,123 @@ static void set_flags(int before, int nans, int infinities)
 
 /* ---- one rotation at a time ---------------------------------------------------------------- */
 
+/*
+ * Looks closer only where some number is too large for the type, or NaN: where adding to its bits without the sign
+ * reaches the sign. Integer arithmetic, since every processor has it for vectors.
+ */
+static void find_flags(const double *r, npy_intp count, char type, int *nans, int *infinities)
+{
+    const uint64_t no_sign = UINT64_MAX >> 1;
+    double limit = type == NPY_FLOAT ? FLT_MAX : DBL_MAX;
+    uint64_t bits, most, large = 0;
+    memcpy(&most, &limit, sizeof most);
+    for (npy_intp i = 0; i < count; i++) {
+        memcpy(&bits, &r[i], sizeof bits);
+        large |= (bits & no_sign) + (no_sign - most);
+    }
+    for (npy_intp i = 0; i < count && large > no_sign; i++) {
+        *nans |= isnan(r[i]) != 0;
+        *infinities |= fabs(r[i]) > limit;
+    }
+}
+
 static void single_loop(char **args, const npy_intp *dimensions, const npy_intp *steps, void *data)
 {
     const loop_data *own = data;
     const single *row = own->row;
     int n = row->inputs, nans = 0, infinities = 0, before = fetestexcept(FE_ALL_EXCEPT);
-    double numbers[MOST_INPUTS][MOST_NUMBERS], result[MOST_NUMBERS];
-    const double *inputs[MOST_INPUTS] = {numbers[0], numbers[1], numbers[2]};
+    double buffers[MOST_INPUTS + 1][BLOCK * MOST_NUMBERS];
 
     /* core strides follow the outer ones: two for a matrix, none for a scalar */
-    npy_intp strides[MOST_INPUTS + 1][2] = {{0}};
+    layout layouts[MOST_INPUTS + 1];
+    bool plain[MOST_INPUTS + 1];
     const npy_intp *core = steps + n + 1;
     for (int i = 0; i <= n; i++) {
-        int size = i < n ? row->in[i] : row->out;
-        if (size == 9)
-            strides[i][0] = *core++;
-        if (size > 1)
-            strides[i][1] = *core++;
+        layout *l = &layouts[i];
+        *l = (layout){steps[i], 0, 0, i < n ? row->in[i] : row->out, own->types[i]};
+        if (l->numbers == 9)
+            l->row = *core++;
+        if (l->numbers > 1)
+            l->column = *core++;
+        plain[i] = is_plain(args[i], l);
     }
 
-    for (npy_intp item = 0; item < dimensions[0]; item++) {
-        for (int i = 0; i < n; i++)
-            read_item(numbers[i], args[i] + item * steps[i], row->in[i], strides[i][0], strides[i][1], own->types[i]);
-        row->kernel(result, inputs);
-        nans += isnan(result[0]) != 0;
-        for (int i = 0; i < row->out; i++) /* a double beyond float32 becomes infinite too */
-            infinities |= own->types[n] == NPY_FLOAT ? isinf((float)result[i]) : isinf(result[i]);
-        write_item(args[n] + item * steps[n], result, row->out, strides[n][0], strides[n][1], own->types[n]);
-        nans = nans > 1 ? 1 : nans;
+    for (npy_intp start = 0; start < dimensions[0]; start += BLOCK) {
+        npy_intp count = dimensions[0] - start < BLOCK ? dimensions[0] - start : BLOCK;
+        const double *inputs[MOST_INPUTS];
+        for (int i = 0; i < n; i++) {
+            const char *from = args[i] + start * steps[i];
+            if (!plain[i])
+                read_items(buffers[i], from, &layouts[i], count);
+            inputs[i] = plain[i] ? (const double *)from : buffers[i];
+        }
+        char *to = args[n] + start * steps[n];
+        double *result = plain[n] ? (double *)to : buffers[MOST_INPUTS];
+        row->kernel(result, inputs, count);
+        find_flags(result, count * row->out, own->types[n], &nans, &infinities);
+        if (!plain[n])
+            write_items(to, result, &layouts[n], count);
     }
     set_flags(before, nans, infinities);
 }
 
-static void mul(double *r, const double *const in[]) { pfnn_quat_mul(r, in[0], in[1]); }
-static void conj_(double *r, const double *const in[]) { pfnn_quat_conj(r, in[0]); }
-static void normalize(double *r, const double *const in[]) { pfnn_quat_normalize(r, in[0]); }
-static void rotate(double *r, const double *const in[]) { pfnn_quat_rotate(r, in[0], in[1]); }
-static void slerp(double *r, const double *const in[]) { pfnn_quat_slerp(r, in[0], in[1], in[2][0]); }
-static void yaw(double *r, const double *const in[]) { *r = pfnn_quat_yaw(in[0]); }
-static void to_exp_map(double *r, const double *const in[]) { pfnn_quat_to_exp_map(r, in[0]); }
-static void from_exp_map(double *r, const double *const in[]) { pfnn_exp_map_to_quat(r, in[0]); }
-static void wrap(double *r, const double *const in[]) { pfnn_exp_map_wrap(r, in[0]); }
-static void log_(double *r, const double *const in[]) { pfnn_quat_log(r, in[0]); }
-static void exp_(double *r, const double *const in[]) { pfnn_quat_exp(r, in[0]); }
-static void to_matrix(double *r, const double *const in[]) { pfnn_quat_to_matrix(r, in[0]); }
-static void from_matrix(double *r, const double *const in[]) { pfnn_quat_from_matrix(r, in[0]); }
-static void to_6d(double *r, const double *const in[]) { pfnn_quat_to_6d(r, in[0]); }
-static void from_6d(double *r, const double *const in[]) { pfnn_quat_from_6d(r, in[0]); }
+#define KERNEL(name) static void name(double *r, const double *const in[], int64_t count)
+
+KERNEL(mul) { pfnn_quat_mul_n(r, in[0], in[1], count); }
+KERNEL(normalize) { pfnn_quat_normalize_n(r, in[0], count); }
+KERNEL(rotate) { pfnn_quat_rotate_n(r, in[0], in[1], count); }
+KERNEL(to_exp_map) { pfnn_quat_to_exp_map_n(r, in[0], count); }
+KERNEL(from_exp_map) { pfnn_exp_map_to_quat_n(r, in[0], count); }
+KERNEL(logarithm) { pfnn_quat_log_n(r, in[0], count); }
+KERNEL(exponential) { pfnn_quat_exp_n(r, in[0], count); }
+
+KERNEL(conjugate)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_conj(r + 4 * i, in[0] + 4 * i);
+}
+
+KERNEL(slerp)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_slerp(r + 4 * i, in[0] + 4 * i, in[1] + 4 * i, in[2][i]);
+}
+
+KERNEL(yaw)
+{
+    for (int64_t i = 0; i < count; i++)
+        r[i] = pfnn_quat_yaw(in[0] + 4 * i);
+}
+
+KERNEL(wrap)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_exp_map_wrap(r + 3 * i, in[0] + 3 * i);
+}
+
+KERNEL(to_matrix)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_to_matrix(r + 9 * i, in[0] + 4 * i);
+}
+
+KERNEL(from_matrix)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_from_matrix(r + 4 * i, in[0] + 9 * i);
+}
+
+KERNEL(to_6d)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_to_6d(r + 6 * i, in[0] + 4 * i);
+}
+
+KERNEL(from_6d)
+{
+    for (int64_t i = 0; i < count; i++)
+        pfnn_quat_from_6d(r + 4 * i, in[0] + 6 * i);
+}
 
 /* Axes come as an array of three numbers that pfnnc/rotation.py has checked. */
 static void read_axes(int axes[3], const double *numbers)
@@ -157,18 +252,22 @@ static void read_axes(int axes[3], const double *numbers)
         axes[i] = numbers[i] == 1 ? 1 : numbers[i] == 2 ? 2 : 0;
 }
 
-static void from_euler(double *r, const double *const in[])
+KERNEL(from_euler)
 {
     int axes[3];
-    read_axes(axes, in[1]);
-    pfnn_quat_from_euler(r, in[0], axes);
+    for (int64_t i = 0; i < count; i++) {
+        read_axes(axes, in[1] + 3 * i);
+        pfnn_quat_from_euler(r + 4 * i, in[0] + 3 * i, axes);
+    }
 }
 
-static void to_euler(double *r, const double *const in[])
+KERNEL(to_euler)
 {
     int axes[3];
-    read_axes(axes, in[1]);
-    pfnn_quat_to_euler(r, in[0], axes);
+    for (int64_t i = 0; i < count; i++) {
+        read_axes(axes, in[1] + 3 * i);
+        pfnn_quat_to_euler(r + 3 * i, in[0] + 4 * i, axes);
+    }
 }
 
 static const single singles[] = {
@@ -179,7 +278,7 @@ static const single singles[] = {
     {"quat_conj", "(4)->(4)",
      "The conjugate, for a unit quaternion the inverse rotation.\n\n"
      ">>> quat_conj([1.0, 2.0, 3.0, 4.0])\narray([ 1., -2., -3., -4.])\n",
-     conj_, 1, {4}, 4},
+     conjugate, 1, {4}, 4},
     {"quat_normalize", "(4)->(4)",
      "The unit quaternion of the same direction and sign, from any norm that a float can have.\n\n"
      ">>> quat_normalize([0.0, 3e-300, 0.0, -4e-300])\narray([ 0. ,  0.6,  0. , -0.8])\n",
@@ -216,11 +315,11 @@ static const single singles[] = {
     {"quat_log", "(4)->(3)",
      "The logarithm: half of `quat_to_exp_map`.\n\n"
      ">>> quat_log([0.0, 0.0, 0.0, 1.0])\narray([0.        , 0.        , 1.57079633])\n",
-     log_, 1, {4}, 3},
+     logarithm, 1, {4}, 3},
     {"quat_exp", "(3)->(4)",
      "The inverse of `quat_log`: ``(cos|r|, sin|r| r/|r|)``.\n\n"
      ">>> quat_exp([0.0, 0.0, 0.0])\narray([1., 0., 0., 0.])\n",
-     exp_, 1, {3}, 4},
+     exponential, 1, {3}, 4},
     {"quat_to_matrix", "(4)->(3,3)",
      "The 3x3 rotation matrix, which maps column vectors, of a quaternion of any norm.\n\n"
      ">>> quat_to_matrix([1.0, 0.0, 1.0, 0.0])\narray([[ 0.,  0.,  1.],\n       [ 0.,  1.,  0.],\n       [-1.,  0.,  0.]])\n",
@@ -268,13 +367,14 @@ static void series_loop(char **args, const npy_intp *dimensions, const npy_intp 
     const series *row = own->row;
     int width = row->width, nans = 0, before = fetestexcept(FE_ALL_EXCEPT);
     npy_intp length = dimensions[1];
+    const layout in = {0, 0, steps[3], width, own->types[0]}, out = {0, 0, steps[5], width, own->types[1]};
 
     for (npy_intp item = 0; item < dimensions[0]; item++) {
         char *from = args[0] + item * steps[0], *to = args[1] + item * steps[1];
         double previous[4], v[4], r[4];
         bool follows = false; /* a valid one: until then there is nothing to follow */
         for (npy_intp t = 0; t < length; t++) {
-            read_item(v, from + t * steps[2], width, 0, steps[3], own->types[0]);
+            read_items(v, from + t * steps[2], &in, 1);
             row->step(r, v, follows ? previous : v);
             if (isnan(r[0])) {
                 nans = 1;
@@ -282,7 +382,7 @@ static void series_loop(char **args, const npy_intp *dimensions, const npy_intp 
                 memcpy(previous, r, (size_t)width * sizeof *r);
                 follows = true;
             }
-            write_item(to + t * steps[4], r, width, 0, steps[5], own->types[1]);
+            write_items(to + t * steps[4], r, &out, 1);
         }
     }
     set_flags(before, nans, 0);
@@ -292,11 +392,12 @@ static void mean_loop(char **args, const npy_intp *dimensions, const npy_intp *s
 {
     const loop_data *own = data;
     int nans = 0, before = fetestexcept(FE_ALL_EXCEPT);
+    const layout in = {0, 0, steps[3], 4, own->types[0]}, out = {0, 0, steps[4], 4, own->types[1]};
 
     for (npy_intp item = 0; item < dimensions[0]; item++) {
         double sum[16] = {0}, first[4] = {0}, q[4], r[4], dot = 0;
         for (npy_intp t = 0; t < dimensions[1]; t++) {
-            read_item(q, args[0] + item * steps[0] + t * steps[2], 4, 0, steps[3], own->types[0]);
+            read_items(q, args[0] + item * steps[0] + t * steps[2], &in, 1);
             pfnn_quat_normalize(q, q);
             for (int i = 0; i < 16; i++)
                 sum[i] += q[i / 4] * q[i % 4];
@@ -309,7 +410,7 @@ static void mean_loop(char **args, const npy_intp *dimensions, const npy_intp *s
         for (int i = 0; i < 4; i++)
             r[i] = dot < 0 ? -r[i] : r[i];
         nans |= isnan(r[0]) != 0;
-        write_item(args[1] + item * steps[1], r, 4, 0, steps[4], own->types[1]);
+        write_items(args[1] + item * steps[1], r, &out, 1);
     }
     set_flags(before, nans, 0);
 }

@@ -1,0 +1,183 @@
+/*
+ * rotation_body.h: rotations many at a time, in loops without branches that compilers vectorise.
+ *
+ * Included once for each instruction set, with NAME(x) naming the functions and PFNN_FUSED set where fma() is one
+ * instruction. Arrays are contiguous and do not overlap. Where an item is outside of what a loop can do (norms far
+ * from 1, zero, not finite, half turns, long rotation vectors), its result is NaN, and the function returns non-zero:
+ * rotation.c then does these items one by one. What an item's numbers are multiplied by goes through an array: written
+ * in one loop, compilers compute it once for each number.
+ */
+
+/* p + e = a b exactly, for products that neither overflow nor vanish. Without fma by Veltkamp's splitting. */
+static FORCE_INLINE void NAME(product)(double *p, double *e, double a, double b)
+{
+    *p = a * b;
+#if PFNN_FUSED
+    *e = fma(a, b, -*p);
+#else
+    double c = 134217729.0 * a, d = 134217729.0 * b;
+    double a_high = c - (c - a), b_high = d - (d - b), a_low = a - a_high, b_low = b - b_high;
+    *e = ((a_high * b_high - *p) + a_high * b_low + a_low * b_high) + a_low * b_low;
+#endif
+}
+
+/* sum + rest += a b, as if in twice the precision (Ogita, Rump and Oishi 2005, "Accurate Sum and Dot Product"). */
+static FORCE_INLINE void NAME(add_product)(double *sum, double *rest, double a, double b)
+{
+    double p, e, old = *sum;
+    NAME(product)(&p, &e, a, b);
+    *sum = old + p;
+    double back = *sum - old;
+    *rest += ((old - (*sum - back)) + (p - back)) + e;
+}
+
+/* a b + c d and a b + c d + e f + g h, right to the last bit. */
+static FORCE_INLINE void NAME(dot2)(double *sum, double *rest, double a, double b, double c, double d)
+{
+    NAME(product)(sum, rest, a, b);
+    NAME(add_product)(sum, rest, c, d);
+}
+
+static FORCE_INLINE double NAME(dot4)(double a, double b, double c, double d, double e, double f, double g, double h)
+{
+    double sum, rest;
+    NAME(dot2)(&sum, &rest, a, b, c, d);
+    NAME(add_product)(&sum, &rest, e, f);
+    NAME(add_product)(&sum, &rest, g, h);
+    return sum + rest;
+}
+
+/* c[0] + c[1] x + ...; from the highest power on, since the terms alternate and two sums of them would cancel. */
+static FORCE_INLINE double NAME(polynomial)(const double *c, int degree, double x)
+{
+    double sum = c[degree];
+    UNROLL
+    for (int i = degree - 1; i >= 0; i--)
+        sum = MULTIPLY_ADD(sum, x, c[i]);
+    return sum;
+}
+
+/* `share` times the rotation vector: its angle is 4 atan(|v| / (|w| + |q|)), which needs no case for any angle. */
+static int NAME(log)(double *restrict r, const double *restrict q, int64_t count, double share)
+{
+    double factors[PFNN_ROTATIONS];
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double w = q[4 * i], x = q[4 * i + 1], y = q[4 * i + 2], z = q[4 * i + 3];
+        double squares = MULTIPLY_ADD(x, x, MULTIPLY_ADD(y, y, z * z)), norm2 = MULTIPLY_ADD(w, w, squares);
+        double inverse = 1 / (fabs(w) + sqrt(norm2)), t2 = squares * inverse * inverse, scale = 4 * share * inverse;
+        double factor = MULTIPLY_ADD(scale, t2 * NAME(polynomial)(ATAN, ATAN_DEGREE, t2), scale);
+        int64_t wrong = norm2 > 1e-200 && norm2 < 1e200 && w != 0 ? 0 : 1;
+        bad |= wrong;
+        factors[i] = wrong ? (double)NAN : copysign(factor, w);
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < 3; k++)
+            r[3 * i + k] = q[4 * i + 1 + k] * factors[i] + 0.0; /* + 0.0 makes a zero positive */
+    return bad != 0;
+}
+
+/* (cos |h|, sin |h| h / |h|) for h = scale r: both are smooth functions of |h|^2, so no root is drawn. */
+static int NAME(exp)(double *restrict q, const double *restrict r, int64_t count, double scale)
+{
+    double cosines[PFNN_ROTATIONS], factors[PFNN_ROTATIONS];
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double x = scale * r[3 * i], y = scale * r[3 * i + 1], z = scale * r[3 * i + 2];
+        double squares = MULTIPLY_ADD(x, x, MULTIPLY_ADD(y, y, z * z));
+        int64_t wrong = squares < 2.56 ? 0 : 1;
+        bad |= wrong;
+        cosines[i] = wrong ? (double)NAN : MULTIPLY_ADD(squares, NAME(polynomial)(COS, SINE_DEGREE, squares), 1);
+        factors[i] = scale * MULTIPLY_ADD(squares, NAME(polynomial)(SINC, SINE_DEGREE, squares), 1);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        q[4 * i] = cosines[i];
+        for (int k = 0; k < 3; k++)
+            q[4 * i + 1 + k] = r[3 * i + k] * factors[i];
+    }
+    return bad != 0;
+}
+
+/* The Hamilton product, each number to the last bit whatever cancels. */
+static int NAME(mul)(double *restrict r, const double *restrict a, const double *restrict b, int64_t count)
+{
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double aw = a[4 * i], ax = a[4 * i + 1], ay = a[4 * i + 2], az = a[4 * i + 3];
+        double bw = b[4 * i], bx = b[4 * i + 1], by = b[4 * i + 2], bz = b[4 * i + 3];
+        double w = NAME(dot4)(aw, bw, -ax, bx, -ay, by, -az, bz);
+        double x = NAME(dot4)(aw, bx, ax, bw, ay, bz, -az, by);
+        double y = NAME(dot4)(aw, by, -ax, bz, ay, bw, az, bx);
+        double z = NAME(dot4)(aw, bz, ax, by, -ay, bx, az, bw);
+        double size = ((fabs(aw) + fabs(ax)) + (fabs(ay) + fabs(az))) + ((fabs(bw) + fabs(bx)) + (fabs(by) + fabs(bz)));
+        int64_t wrong = size < 1e140 ? 0 : 1;
+        w = wrong ? (double)NAN : w;
+        bad |= wrong;
+        r[4 * i] = w;
+        r[4 * i + 1] = x;
+        r[4 * i + 2] = y;
+        r[4 * i + 3] = z;
+    }
+    return bad != 0;
+}
+
+/*
+ * q v q* / |q|^2 = ((w^2 - |u|^2) v + 2 (u.v) u + 2 w (u x v)) / |q|^2, u being q's vector part. All of it in twice
+ * the precision, since numbers of the result may be far smaller than v.
+ */
+static int NAME(rotate)(double *restrict r, const double *restrict q, const double *restrict v, int64_t count)
+{
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double w = q[4 * i], x = q[4 * i + 1], y = q[4 * i + 2], z = q[4 * i + 3];
+        double a = v[3 * i], b = v[3 * i + 1], c = v[3 * i + 2];
+
+        double along, along_rest, level, level_rest;
+        NAME(dot2)(&along, &along_rest, x, a, y, b);
+        NAME(add_product)(&along, &along_rest, z, c);
+        NAME(dot2)(&level, &level_rest, w, w, -x, x);
+        NAME(add_product)(&level, &level_rest, -y, y);
+        NAME(add_product)(&level, &level_rest, -z, z);
+        double cx, cy, cz, ex, ey, ez;
+        NAME(dot2)(&cx, &ex, y, c, -z, b);
+        NAME(dot2)(&cy, &ey, z, a, -x, c);
+        NAME(dot2)(&cz, &ez, x, b, -y, a);
+
+        double norm2 = w * w + ((x * x + y * y) + z * z), inverse = 1 / norm2, size = (fabs(a) + fabs(b)) + fabs(c);
+        double w2 = 2 * w, x2 = 2 * x, y2 = 2 * y, z2 = 2 * z, sx, sy, sz, tx, ty, tz;
+        NAME(dot2)(&sx, &tx, level, a, along, x2);
+        NAME(dot2)(&sy, &ty, level, b, along, y2);
+        NAME(dot2)(&sz, &tz, level, c, along, z2);
+        NAME(add_product)(&sx, &tx, w2, cx);
+        NAME(add_product)(&sy, &ty, w2, cy);
+        NAME(add_product)(&sz, &tz, w2, cz);
+        tx += level_rest * a + (along_rest * x2 + w2 * ex);
+        ty += level_rest * b + (along_rest * y2 + w2 * ey);
+        tz += level_rest * c + (along_rest * z2 + w2 * ez);
+
+        int64_t wrong = norm2 > 1e-140 && norm2 < 1e140 && size < 1e140 ? 0 : 1;
+        inverse = wrong ? (double)NAN : inverse;
+        bad |= wrong;
+        r[3 * i] = (sx + tx) * inverse;
+        r[3 * i + 1] = (sy + ty) * inverse;
+        r[3 * i + 2] = (sz + tz) * inverse;
+    }
+    return bad != 0;
+}
+
+static int NAME(normalize)(double *restrict r, const double *restrict q, int64_t count)
+{
+    double inverses[PFNN_ROTATIONS];
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double w = q[4 * i], x = q[4 * i + 1], y = q[4 * i + 2], z = q[4 * i + 3];
+        double norm2 = (w * w + x * x) + (y * y + z * z);
+        int64_t wrong = norm2 > 1e-200 && norm2 < 1e200 ? 0 : 1;
+        bad |= wrong;
+        inverses[i] = wrong ? (double)NAN : 1 / sqrt(norm2);
+    }
+    for (int64_t i = 0; i < count; i++)
+        for (int k = 0; k < 4; k++)
+            r[4 * i + k] = q[4 * i + k] * inverses[i];
+    return bad != 0;
+}
