@@ -383,8 +383,10 @@ PFNN_API pfnn_status pfnn_skeleton_check(const pfnn_skeleton *skeleton, pfnn_err
  * Forward kinematics of `frames` poses: world positions (frames, joints, 3) and, unless NULL, world rotations
  * (frames, joints, 4). Joint 0 stands at root_positions (frames, 3); every other one at its parent's place plus its
  * offset, or its translation (frames, joints, 3) where these are not NULL, turned by the parent's world rotation.
- * Local rotations (frames, joints, 4) must be unit. `workspace` holds joints * 4 doubles.
+ * Local rotations (frames, joints, 4) must be unit. `workspace` holds pfnn_skeleton_pose_workspace(joints, frames)
+ * doubles: 4 a joint for a few frames, more for many, which are computed side by side with the same bits.
  */
+PFNN_API int64_t pfnn_skeleton_pose_workspace(int64_t joints, int64_t frames);
 PFNN_API void pfnn_skeleton_pose(double *positions, double *world_rotations, const pfnn_skeleton *skeleton,
                                  int64_t frames, const double *root_positions, const double *rotations,
                                  const double *translations, double *workspace);

@@ -4,26 +4,6 @@
 
 #include <stdint.h>
 
-#if defined(__clang__)
-#define UNROLL _Pragma("clang loop unroll(full)")
-#elif defined(__GNUC__)
-#define UNROLL _Pragma("GCC unroll 32")
-#else
-#define UNROLL
-#endif
-
-#if defined(__GNUC__)
-#define FORCE_INLINE inline __attribute__((always_inline))
-#elif defined(_MSC_VER)
-#define FORCE_INLINE __forceinline
-#else
-#define FORCE_INLINE inline
-#endif
-
-#if defined(__x86_64__) || defined(_M_X64)
-#define PFNN_X86 1
-#endif
-
 enum { PFNN_ROTATIONS = 128 }; /* the most that a loop takes at a time */
 
 /*

@@ -1,8 +1,8 @@
 /*
  * rotation_body.h: rotations many at a time, in loops without branches that compilers vectorise.
  *
- * Included once for each instruction set, with NAME(x) naming the functions and PFNN_FUSED set where fma() is one
- * instruction. Arrays are contiguous and do not overlap. Where an item is outside of what a loop can do (norms far
+ * Included once for each instruction set: NAME(x) names the functions, TARGET stands before them, and PFNN_FUSED is set
+ * where fma() is one instruction. Arrays are contiguous and do not overlap. Where an item is outside of what a loop can do (norms far
  * from 1, zero, not finite, half turns, long rotation vectors), its result is NaN, and the function returns non-zero:
  * rotation.c then does these items one by one. What an item's numbers are multiplied by goes through an array: written
  * in one loop, compilers compute it once for each number.
@@ -51,14 +51,14 @@ static FORCE_INLINE double NAME(dot4)(double a, double b, double c, double d, do
 static FORCE_INLINE double NAME(polynomial)(const double *c, int degree, double x)
 {
     double sum = c[degree];
-    UNROLL
+    UNROLL_WHOLE
     for (int i = degree - 1; i >= 0; i--)
         sum = MULTIPLY_ADD(sum, x, c[i]);
     return sum;
 }
 
 /* `share` times the rotation vector: its angle is 4 atan(|v| / (|w| + |q|)), which needs no case for any angle. */
-static int NAME(log)(double *restrict r, const double *restrict q, int64_t count, double share)
+TARGET static int NAME(log)(double *restrict r, const double *restrict q, int64_t count, double share)
 {
     double factors[PFNN_ROTATIONS];
     int64_t bad = 0;
@@ -78,7 +78,7 @@ static int NAME(log)(double *restrict r, const double *restrict q, int64_t count
 }
 
 /* (cos |h|, sin |h| h / |h|) for h = scale r: both are smooth functions of |h|^2, so no root is drawn. */
-static int NAME(exp)(double *restrict q, const double *restrict r, int64_t count, double scale)
+TARGET static int NAME(exp)(double *restrict q, const double *restrict r, int64_t count, double scale)
 {
     double cosines[PFNN_ROTATIONS], factors[PFNN_ROTATIONS];
     int64_t bad = 0;
@@ -99,7 +99,7 @@ static int NAME(exp)(double *restrict q, const double *restrict r, int64_t count
 }
 
 /* The Hamilton product, each number to the last bit whatever cancels. */
-static int NAME(mul)(double *restrict r, const double *restrict a, const double *restrict b, int64_t count)
+TARGET static int NAME(mul)(double *restrict r, const double *restrict a, const double *restrict b, int64_t count)
 {
     int64_t bad = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -125,7 +125,7 @@ static int NAME(mul)(double *restrict r, const double *restrict a, const double 
  * q v q* / |q|^2 = ((w^2 - |u|^2) v + 2 (u.v) u + 2 w (u x v)) / |q|^2, u being q's vector part. All of it in twice
  * the precision, since numbers of the result may be far smaller than v.
  */
-static int NAME(rotate)(double *restrict r, const double *restrict q, const double *restrict v, int64_t count)
+TARGET static int NAME(rotate)(double *restrict r, const double *restrict q, const double *restrict v, int64_t count)
 {
     int64_t bad = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -165,7 +165,7 @@ static int NAME(rotate)(double *restrict r, const double *restrict q, const doub
     return bad != 0;
 }
 
-static int NAME(normalize)(double *restrict r, const double *restrict q, int64_t count)
+TARGET static int NAME(normalize)(double *restrict r, const double *restrict q, int64_t count)
 {
     double inverses[PFNN_ROTATIONS];
     int64_t bad = 0;

@@ -2,10 +2,9 @@
 #include "rotation.h"
 
 #include <math.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
+
+#include "cpu.h"
 
 /*
  * atan(t)/t = 1 + x p(x), x = t^2 in [0, 1], and cos(h) and sin(h)/h = 1 + x p(x), x = h^2 in [0, 2.56]. Here stand the p,
@@ -31,8 +30,18 @@ static const double SINC[] = {
     -0x1.2f30ad43923a2p-57, 0x1.687bcad14a6cbp-66,
 };
 
+/* The polynomials are unrolled whole, so that compilers see straight code and make vectors of the loop around it. */
+#if defined(__clang__)
+#define UNROLL_WHOLE _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define UNROLL_WHOLE _Pragma("GCC unroll 32")
+#else
+#define UNROLL_WHOLE
+#endif
+
 #define ROTATION_KERNELS(set) {log_##set, exp_##set, mul_##set, rotate_##set, normalize_##set}
 
+#define TARGET
 #define NAME(x) x##_plain
 #ifdef __ARM_FEATURE_FMA
 #define PFNN_FUSED 1
@@ -45,42 +54,24 @@ static const double SINC[] = {
 
 const pfnn_rotation_kernels pfnn_rotation_plain = ROTATION_KERNELS(plain);
 
-#if defined(PFNN_X86) && defined(__GNUC__)
+#ifdef PFNN_TARGETS
 
+#undef TARGET
 #undef NAME
 #undef PFNN_FUSED
 #undef MULTIPLY_ADD
 #define PFNN_FUSED 1
 #define MULTIPLY_ADD(a, b, c) fma(a, b, c)
 
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx2,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma")
-#endif
+#define TARGET TARGET_AVX2
 #define NAME(x) x##_avx2
 #include "rotation_body.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
+#undef TARGET
 #undef NAME
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512vl,fma"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512vl,fma")
-#endif
+#define TARGET TARGET_AVX512
 #define NAME(x) x##_avx512
 #include "rotation_body.h"
-#ifdef __clang__
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
 
 static const pfnn_rotation_kernels avx2 = ROTATION_KERNELS(avx2), avx512 = ROTATION_KERNELS(avx512);
 
@@ -88,15 +79,15 @@ static const pfnn_rotation_kernels avx2 = ROTATION_KERNELS(avx2), avx512 = ROTAT
 
 const pfnn_rotation_kernels *pfnn_rotation_kernels_get(void)
 {
-#if defined(PFNN_X86) && defined(__GNUC__)
-    const char *wanted = getenv("PFNNC_ISA");
-    bool fused = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    bool wide = fused && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                __builtin_cpu_supports("avx512vl");
-    if (wide && (!wanted || strcmp(wanted, "avx512") == 0))
+#ifdef PFNN_TARGETS
+    switch (pfnn_isa_get()) {
+    case PFNN_ISA_AVX512:
         return &avx512;
-    if (fused && (!wanted || strcmp(wanted, "avx2") == 0))
+    case PFNN_ISA_AVX2:
         return &avx2;
+    default:
+        break;
+    }
 #endif
     return &pfnn_rotation_plain;
 }

@@ -3,7 +3,14 @@
 
 #include <string.h>
 
+#include "cpu.h"
 #include "pfnnc.h"
+
+enum { LANES = 8 }; /* frames that are computed side by side */
+
+typedef void pose_lanes(double *positions, double *world_rotations, const pfnn_skeleton *skeleton,
+                        const double *root_positions, const double *rotations, const double *translations,
+                        double *workspace);
 
 pfnn_status pfnn_skeleton_check(const pfnn_skeleton *skeleton, pfnn_error *error)
 {
@@ -36,9 +43,10 @@ static void multiply(double r[4], const double a[4], const double b[4])
     r[3] = a[0] * b[3] + a[1] * b[2] - a[2] * b[1] + a[3] * b[0];
 }
 
-void pfnn_skeleton_pose(double *positions, double *world_rotations, const pfnn_skeleton *skeleton, int64_t frames,
-                        const double *root_positions, const double *rotations, const double *translations,
-                        double *workspace)
+/* One pose after the other. */
+static void pose_few(double *positions, double *world_rotations, const pfnn_skeleton *skeleton, int64_t frames,
+                     const double *root_positions, const double *rotations, const double *translations,
+                     double *workspace)
 {
     int64_t joints = skeleton->joints;
     for (int64_t t = 0; t < frames; t++) {
@@ -61,4 +69,46 @@ void pfnn_skeleton_pose(double *positions, double *world_rotations, const pfnn_s
             multiply(world + 4 * j, world + 4 * parent, local + 4 * j);
         }
     }
+}
+
+#define TARGET
+#define NAME(x) x##_plain
+#include "skeleton_body.h"
+
+#ifdef PFNN_TARGETS
+#undef TARGET
+#undef NAME
+#define TARGET TARGET_AVX2
+#define NAME(x) x##_avx2
+#include "skeleton_body.h"
+
+#undef TARGET
+#undef NAME
+#define TARGET TARGET_AVX512
+#define NAME(x) x##_avx512
+#include "skeleton_body.h"
+#endif
+
+int64_t pfnn_skeleton_pose_workspace(int64_t joints, int64_t frames)
+{
+    return frames < LANES ? 4 * joints : (4 + 3) * LANES * joints;
+}
+
+void pfnn_skeleton_pose(double *positions, double *world_rotations, const pfnn_skeleton *skeleton, int64_t frames,
+                        const double *root_positions, const double *rotations, const double *translations,
+                        double *workspace)
+{
+    int64_t joints = skeleton->joints, t = 0;
+    pose_lanes *many = pose_lanes_plain;
+#ifdef PFNN_TARGETS
+    pfnn_isa isa = pfnn_isa_get();
+    many = isa == PFNN_ISA_AVX512 ? pose_lanes_avx512 : isa == PFNN_ISA_AVX2 ? pose_lanes_avx2 : pose_lanes_plain;
+#endif
+    for (; t + LANES <= frames; t += LANES)
+        many(positions + t * joints * 3, world_rotations ? world_rotations + t * joints * 4 : NULL, skeleton,
+             root_positions + t * 3, rotations + t * joints * 4, translations ? translations + t * joints * 3 : NULL,
+             workspace);
+    pose_few(positions + t * joints * 3, world_rotations ? world_rotations + t * joints * 4 : NULL, skeleton,
+             frames - t, root_positions + t * 3, rotations + t * joints * 4,
+             translations ? translations + t * joints * 3 : NULL, workspace);
 }

@@ -54,7 +54,7 @@ static PyObject *forward_kinematics(PyObject *self, PyObject *args)
     shape[2] = 4;
     if (want_rotations && !(world = (PyArrayObject *)PyArray_SimpleNew(3, shape, NPY_DOUBLE)))
         goto done;
-    workspace = PyMem_Malloc((size_t)(joints ? joints : 1) * 4 * sizeof *workspace);
+    workspace = PyMem_Malloc((size_t)pfnn_skeleton_pose_workspace(joints, frames) * sizeof *workspace + 1);
     if (!workspace) {
         PyErr_NoMemory();
         goto done;
