@@ -121,9 +121,19 @@ TARGET static int NAME(mul)(double *restrict r, const double *restrict a, const 
     return bad != 0;
 }
 
+/* v + 2 n / m in twice the precision, n and m given in two parts each, `inverse` being 1 / m. */
+static FORCE_INLINE double NAME(plus_twice)(double v, double n, double n_rest, double m, double m_rest, double inverse)
+{
+    double product, rest, quotient = n * inverse;
+    NAME(product)(&product, &rest, quotient, m);
+    double more = ((n - product) - rest + (n_rest - quotient * m_rest)) * inverse;
+    double sum = v + 2 * quotient, back = sum - v;
+    return sum + (((v - (sum - back)) + (2 * quotient - back)) + 2 * more);
+}
+
 /*
- * q v q* / |q|^2 = ((w^2 - |u|^2) v + 2 (u.v) u + 2 w (u x v)) / |q|^2, u being q's vector part. All of it in twice
- * the precision, since numbers of the result may be far smaller than v.
+ * v + 2 (w (u x v) + (u.v) u - |u|^2 v) / |q|^2, u being q's vector part. All of it in twice the precision, since
+ * numbers of the result may be far smaller than v; and a number along the axis is kept to the bit.
  */
 TARGET static int NAME(rotate)(double *restrict r, const double *restrict q, const double *restrict v, int64_t count)
 {
@@ -132,35 +142,35 @@ TARGET static int NAME(rotate)(double *restrict r, const double *restrict q, con
         double w = q[4 * i], x = q[4 * i + 1], y = q[4 * i + 2], z = q[4 * i + 3];
         double a = v[3 * i], b = v[3 * i + 1], c = v[3 * i + 2];
 
-        double along, along_rest, level, level_rest;
+        double along, along_rest, square, square_rest;
         NAME(dot2)(&along, &along_rest, x, a, y, b);
         NAME(add_product)(&along, &along_rest, z, c);
-        NAME(dot2)(&level, &level_rest, w, w, -x, x);
-        NAME(add_product)(&level, &level_rest, -y, y);
-        NAME(add_product)(&level, &level_rest, -z, z);
-        double cx, cy, cz, ex, ey, ez;
+        NAME(dot2)(&square, &square_rest, x, x, y, y);
+        NAME(add_product)(&square, &square_rest, z, z);
+        double cx, cy, cz, ex, ey, ez, norm2 = square, norm2_rest = square_rest;
         NAME(dot2)(&cx, &ex, y, c, -z, b);
         NAME(dot2)(&cy, &ey, z, a, -x, c);
         NAME(dot2)(&cz, &ez, x, b, -y, a);
+        NAME(add_product)(&norm2, &norm2_rest, w, w);
 
-        double norm2 = w * w + ((x * x + y * y) + z * z), inverse = 1 / norm2, size = (fabs(a) + fabs(b)) + fabs(c);
-        double w2 = 2 * w, x2 = 2 * x, y2 = 2 * y, z2 = 2 * z, sx, sy, sz, tx, ty, tz;
-        NAME(dot2)(&sx, &tx, level, a, along, x2);
-        NAME(dot2)(&sy, &ty, level, b, along, y2);
-        NAME(dot2)(&sz, &tz, level, c, along, z2);
-        NAME(add_product)(&sx, &tx, w2, cx);
-        NAME(add_product)(&sy, &ty, w2, cy);
-        NAME(add_product)(&sz, &tz, w2, cz);
-        tx += level_rest * a + (along_rest * x2 + w2 * ex);
-        ty += level_rest * b + (along_rest * y2 + w2 * ey);
-        tz += level_rest * c + (along_rest * z2 + w2 * ez);
+        double sx, sy, sz, tx, ty, tz;
+        NAME(dot2)(&sx, &tx, along, x, -square, a);
+        NAME(dot2)(&sy, &ty, along, y, -square, b);
+        NAME(dot2)(&sz, &tz, along, z, -square, c);
+        NAME(add_product)(&sx, &tx, w, cx);
+        NAME(add_product)(&sy, &ty, w, cy);
+        NAME(add_product)(&sz, &tz, w, cz);
+        tx += (along_rest * x - square_rest * a) + w * ex;
+        ty += (along_rest * y - square_rest * b) + w * ey;
+        tz += (along_rest * z - square_rest * c) + w * ez;
 
+        double inverse = 1 / norm2, size = (fabs(a) + fabs(b)) + fabs(c);
         int64_t wrong = norm2 > 1e-140 && norm2 < 1e140 && size < 1e140 ? 0 : 1;
         inverse = wrong ? (double)NAN : inverse;
         bad |= wrong;
-        r[3 * i] = (sx + tx) * inverse;
-        r[3 * i + 1] = (sy + ty) * inverse;
-        r[3 * i + 2] = (sz + tz) * inverse;
+        r[3 * i] = NAME(plus_twice)(a, sx, tx, norm2, norm2_rest, inverse);
+        r[3 * i + 1] = NAME(plus_twice)(b, sy, ty, norm2, norm2_rest, inverse);
+        r[3 * i + 2] = NAME(plus_twice)(c, sz, tz, norm2, norm2_rest, inverse);
     }
     return bad != 0;
 }
