@@ -21,14 +21,15 @@ from . import _check, _core
 from ._files import written_whole
 from ._threads import get_num_threads
 from .rotation import quat_from_euler, quat_mul, quat_rotate, quat_to_euler
-from .skeleton import CHANNELS, ROOT_CHANNELS, Clip, Skeleton
+from .skeleton import CHANNELS, ROOT_CHANNELS, Clip, Skeleton, _strings
 
 __all__ = ["BVHData", "BVHError", "load_bvh", "load_clips", "read_bvh", "save_bvh", "write_bvh"]
 
 Source = str | os.PathLike | bytes | BinaryIO
 
-# gzip can blow a thousand times more out of a file than is in it: where a large result is nearly all repetition, stop
-LARGE_TEXT, LIKELY_RATIO = 1 << 30, 100
+# A gzip file can hold a thousand times its size, and a BVH file thousands of joints without channels, each of which
+# costs a clip 32 bytes a frame: a large result is refused where it is out of all proportion to the file.
+LARGE, LIKELY_RATIO, CLIP_RATIO = 1 << 30, 100, 256
 
 
 class BVHError(ValueError):
@@ -130,7 +131,7 @@ def _unpacked(text: bytes, label: str) -> bytes:
                 if not part and not rest and not stream.eof:
                     raise BVHError(label, 1, 1, "the gzip data end early")
                 size += len(part)
-                if size > LARGE_TEXT and size > LIKELY_RATIO * len(text):
+                if size > LARGE and size > LIKELY_RATIO * len(text):
                     raise BVHError(label, 1, 1, f"the gzip data unpack to over {size >> 20} MiB: that is no motion")
                 parts.append(part)
             rest = stream.unused_data
@@ -233,12 +234,11 @@ def _write(path: str, text: bytes) -> None:
 def _text(data: BVHData) -> bytes:
     frame_time = _check.number(data.frame_time, "frame_time", above=0)
     # what a tree of joints must be is the skeleton's knowledge, except that a file may have a name twice
-    numbered = [f"{j}" for j, _ in enumerate(data.names)]
-    tree = Skeleton(numbered, data.parents, data.offsets, channels=data.channels, end_sites=data.end_sites)
+    given = _strings(data.names, "names")
+    numbers = [f"{j}" for j in range(len(given))]
+    tree = Skeleton(numbers, data.parents, data.offsets, channels=data.channels, end_sites=data.end_sites)
     names = []
-    for j, name in enumerate(data.names):
-        if not isinstance(name, str):
-            raise TypeError(f"names[{j}] must be a string, got {type(name).__name__}")
+    for j, name in enumerate(given):
         if "\0" in name:
             raise ValueError(f"names[{j}]={name!r} must not hold NUL")
         try:
@@ -250,7 +250,9 @@ def _text(data: BVHData) -> bytes:
     end_parents = np.array([joint for joint, _ in tree.end_sites], np.int32)
     end_offsets = np.array([place for _, place in tree.end_sites], np.float64).reshape(-1, 3)
     parents = tree.parents.astype(np.int32)
-    return _core.bvh_write(names, parents, tree.offsets, _codes(tree.channels), end_parents, end_offsets, frames, frame_time)
+    return _core.bvh_write(
+        names, parents, tree.offsets, _codes(tree.channels), end_parents, end_offsets, frames, frame_time
+    )
 
 
 def _codes(channels: Sequence[Sequence[str]]) -> list[bytes]:
@@ -348,7 +350,12 @@ def _load(
     data, notes = _parse(label, text, encoding, allow_zero_time=fps is not None)
     if positions == "replace":
         notes += _lost_offsets(data)
-    places, rotations = _local_places(data, positions == "add"), _core.bvh_rotations(data.frames, _codes(data.channels))
+    if 32 * len(data.frames) * len(data.names) > max(LARGE, CLIP_RATIO * len(text)):
+        raise ValueError(
+            f"{label}: {len(data.frames)} frames of {len(data.names)} joints are too many for {len(text)} bytes"
+        )
+    places = _local_places(data, positions == "add")
+    rotations = _core.bvh_rotations(data.frames, _codes(data.channels))
     joint, note = _choose_root(data, places, rotations, root)
     if root is not None:  # which settles what several roots leave open
         notes = [text for text in notes if "another ROOT" not in text]
@@ -383,7 +390,8 @@ def _choose_root(data: BVHData, places, rotations, root: str | None) -> tuple[in
     if root is not None:
         names = _unique(data.names)
         if root not in names:
-            raise ValueError(f"root={root!r} is no joint of the file, which has {' '.join(names)}")
+            listed = " ".join(names[:100]) + (" ..." if len(names) > 100 else "")
+            raise ValueError(f"root={root!r} is no joint of the file, which has {listed}")
         return names.index(root), []
     pelvis = _moving_pelvis(data, places, rotations)
     if pelvis == 0:
@@ -624,7 +632,7 @@ def load_clips(
     paths = _files_of(folder_or_paths)
     if executor is not None:
         return _gather(paths, executor, errors, options)
-    with ThreadPoolExecutor(workers or get_num_threads()) as threads:
+    with ThreadPoolExecutor(min(workers or get_num_threads(), max(len(paths), 1))) as threads:
         return _gather(paths, threads, errors, options)
 
 

@@ -758,6 +758,8 @@ def good_data():
 
 BAD_DATA = [
     (dict(names=[]), ValueError, "names"),
+    (dict(names=None), TypeError, "names must be a sequence"),
+    (dict(names="ab"), TypeError, "names must be a sequence of strings"),
     (dict(names=["a"]), ValueError, "parents"),
     (dict(names=["a", 5]), TypeError, r"names\[1\] must be a string, got int"),
     (dict(names=["a", ""]), ValueError, r"names\[1\]=''"),
@@ -958,6 +960,16 @@ print("ok")
     pytest.importorskip("resource")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "ok\n", done.stderr
+
+
+def test_joints_without_channels_cannot_fill_the_memory():
+    joints, frames = 20_000, 200_000
+    text = "HIERARCHY ROOT a { OFFSET 0 0 0 CHANNELS 1 Xposition " + "JOINT b { OFFSET 0 0 0 CHANNELS 0 } " * joints
+    text += f"}}\nMOTION\nFrames: {frames}\nFrame Time: 1\n" + "1\n" * frames
+    data, _ = quietly(read_bvh, text.encode())
+    assert data.frames.shape == (frames, 1)
+    with pytest.raises(ValueError, match=f"<bytes>: {frames} frames of {joints + 1} joints are too many"):
+        quietly(load_bvh, text.encode())
 
 
 # ---- many files -----------------------------------------------------------------------------------

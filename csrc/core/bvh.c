@@ -254,18 +254,20 @@ static bool is_utf8(const char *text, const char *end)
 
 /*
  * The rest of the line up to a brace, without blanks at its ends: names may hold blanks. In Shift-JIS and its kin a
- * brace can be the second byte of a letter, so where the line is no UTF-8 only a brace after a blank ends the name.
+ * brace can be the second byte of a letter: behind what is no UTF-8 only a brace after a blank ends the name.
  */
 static token rest_of_line(reader *r)
 {
     skip_blanks(r);
-    const char *start = r->p, *line_end = start;
-    while (line_end < r->end && !is_line_end(*line_end))
-        line_end++;
-    bool utf8 = is_utf8(start, line_end);
-    const char *stop = start;
-    while (stop < line_end && !(is_brace(*stop) && (utf8 || stop == start || is_blank(stop[-1]))))
-        stop++;
+    const char *start = r->p, *stop = start;
+    bool utf8 = true;
+    for (; stop < r->end && !is_line_end(*stop); stop++) {
+        if (!is_brace(*stop))
+            continue;
+        utf8 = utf8 && is_utf8(start, stop);
+        if (utf8 || is_blank(stop[-1]))
+            break;
+    }
     r->p = stop;
     while (stop > start && is_blank(stop[-1]))
         stop--;
