@@ -808,8 +808,14 @@ def test_written_whole_or_not_at_all(tmp_path):
     clip = load_bvh(FILE.encode())
     with pytest.raises(FileNotFoundError):
         save_bvh(tmp_path / "no" / "a.bvh", clip)
-    with pytest.raises(OSError):
-        save_bvh(tmp_path, clip)
+    for folder in (tmp_path, ""):
+        with pytest.raises(IsADirectoryError):
+            save_bvh(folder, clip)
+    if hasattr(os, "mkfifo"):  # a device would be gone, too
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(OSError, match="not a regular file"):
+            save_bvh(tmp_path / "pipe", clip)
+        (tmp_path / "pipe").unlink()
     for function, thing in ((save_bvh, clip), (write_bvh, good_data())):
         for path in (None, 5, b"a.bvh" and 3.0, [tmp_path]):
             with pytest.raises(TypeError, match="path must be a path"):
