@@ -12,13 +12,15 @@ import numpy as np
 from . import _check
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
-from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
+from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map, quat_yaw
 from .skeleton import Clip, Skeleton
 from .training import Trainer
 from .trajectory import Trajectory
 
 STILL = 0.01  # rad: a joint whose rotation spreads less, and has no other joint or end to move, is not encoded
 FLOOR = 0.02  # least scale of a column of a rotation
+ARTICLE_JOINTS = 24
+PACES = 64  # samples of a clip for `likely_pace`
 SWAY = 0.1  # m/s: a pelvis that moves no faster is not on its way
 
 
@@ -30,7 +32,7 @@ class Recipe:
     many windows are trained on in all, where ``epochs`` does not say it. ``training`` holds options of `Trainer`.
     """
 
-    joints: object = "moving"  # "all", "moving", or names
+    joints: object = "moving"  # "all", "moving", or names, or a count; "article" is all up to 24, else the moving ones
     features: dict = field(default_factory=dict)  # options of FeatureSpec
     times: tuple[float, ...] = ()  # of the Trajectory; () for none
     legs: bool = False  # leg points and contacts stand among the features
@@ -55,7 +57,7 @@ class Recipe:
 
     def __post_init__(self):
         if isinstance(self.joints, str):
-            _check.option(self.joints, "joints", ("all", "moving"))
+            _check.option(self.joints, "joints", ("all", "moving", "article"))
         for name in ("input_len", "output_len", "stride", "hidden", "n_kernels"):
             _check.integer(getattr(self, name), name, least=1)
         _check.integer(self.windows, "windows", least=0)
@@ -77,10 +79,10 @@ class Recipe:
 
 
 ARTICLE = Recipe(
-    joints="all",
+    joints="article",
     epochs=200,
     output_len=8,
-    training={"rollout": 8, "noise": 0.1, "average": 0.99, "clip_norm": 1.0},
+    training={"rollout": (1, 2, 8), "noise": 0.1, "average": 0.98, "clip_norm": 1.0},
 )
 
 CONTROLLER = Recipe(
@@ -220,10 +222,10 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
     """The features of a recipe, the soles for contacts, and the rotations of joints that are left out."""
     skeleton, rest = clips[0].skeleton, {}
     options = dict(recipe.features)
-    if recipe.joints == "moving":
+    if recipe.joints == "moving" or (recipe.joints == "article" and len(skeleton) > ARTICLE_JOINTS):
         joints, rest = moving_joints(clips)
         joints = joints[1:] or joints  # the root's own rotation is the orientation
-    elif recipe.joints == "all":
+    elif recipe.joints in ("all", "article"):
         same = all(list(clip.skeleton.names) == list(skeleton.names) for clip in clips)
         joints = len(skeleton) if same else list(skeleton.names)
     else:
@@ -262,9 +264,7 @@ def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
     known = np.flatnonzero(np.isfinite(phase))
     if len(known) in (0, len(phase)):
         return phase
-    speed = np.zeros(len(phase))
-    speed[1:] = np.hypot(*np.diff(clip.root_positions[:, [0, 2]], axis=0).T) * clip.fps
-    going = np.cumsum(np.maximum(speed - SWAY, 0)) / clip.fps / avg_stride  # cycles since the first frame
+    going = np.cumsum(np.maximum(ground_speed(clip) - SWAY, 0)) / clip.fps / avg_stride  # cycles since the first frame
     whole = np.full(len(phase), np.nan)
     whole[: known[0]] = phase[known[0]] - (going[known[0]] - going[: known[0]])
     whole[known[-1] :] = phase[known[-1]] + (going[known[-1] :] - going[known[-1]])
@@ -317,6 +317,46 @@ def by_phase(spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> 
     means = total[filled] / count[filled, None]
     around = np.concatenate([filled - bins, filled, filled + bins])
     return np.stack([np.interp(np.arange(bins), around, np.tile(column, 3)) for column in means.T], axis=1)
+
+
+def reach_of(clip: Clip, soles) -> np.ndarray:
+    """(T,) how far the left sole is ahead of the right one, m; 0 where they are not known."""
+    if not soles:
+        return np.zeros(len(clip))
+    tips = point_positions(clip, tuple(soles))
+    yaw = quat_yaw(clip.rotations[:, 0])
+    apart = tips[:, 0] - tips[:, 1]
+    return np.sin(yaw) * apart[:, 0] + np.cos(yaw) * apart[:, 2]
+
+
+def ground_speed(clip: Clip) -> np.ndarray:
+    """(T,) m/s, backward differences."""
+    if len(clip) < 2:
+        return np.zeros(len(clip))
+    step = np.hypot(*np.diff(clip.root_positions[:, [0, 2]], axis=0).T) * clip.fps
+    return np.concatenate([step[:1], step])
+
+
+def paces_of(recipe: Recipe, soles, clips: list[Clip], labels) -> np.ndarray:
+    """(n, 5): mean speed within two seconds, speed, reach, phase, weight of sampled labelled frames of all clips."""
+    rows = []
+    for clip, phase in zip(clips, labels, strict=True):
+        for scale in recipe.scales:
+            played, played_phase = played_at(clip, phase, scale)
+            known = np.flatnonzero(np.isfinite(played_phase))
+            speed, reach = ground_speed(played), reach_of(played, soles)
+            for t in known[:: max(1, len(known) // PACES)]:
+                near = known[abs(known - t) <= 2 * clip.fps]
+                rows.append((speed[near].mean(), speed[t], reach[t], played_phase[t], 1 / len(known)))
+    return np.array(rows, np.float64).reshape(-1, 5)
+
+
+def likely_pace(paces: np.ndarray, speed: float, reach: float, phase: float) -> float:
+    """The mean speed of those seen in training who moved like this at this phase: a kernel regression."""
+    cycle = (paces[:, 3] - phase + 0.5) % 1 - 0.5
+    far = ((paces[:, 1] - speed) / 0.25) ** 2 + ((paces[:, 2] - reach) / 0.1) ** 2 + (cycle / 0.08) ** 2
+    weight = np.exp(-0.5 * (far - far.min())) * paces[:, 4]
+    return float((weight * paces[:, 0]).sum() / weight.sum())
 
 
 def fitted(recipe: Recipe, spec: FeatureSpec, rows: list[np.ndarray]) -> Normalizer:

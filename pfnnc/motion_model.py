@@ -45,6 +45,7 @@ class MotionModel:
         rest: rotations of joints that do not move and are not encoded, by name.
         cadence: gait cycles a second.
         frames: (bins, F) the mean frame of features by phase: how a start without a phase finds its own.
+        paces: (n, 5) how fast people went on who moved like this: how a start finds its speed.
     """
 
     model: SimplifiedPFNN
@@ -61,6 +62,7 @@ class MotionModel:
     rest: dict[str, np.ndarray] = field(default_factory=dict, repr=False)
     cadence: float = 1.0
     frames: np.ndarray = field(default=None, repr=False)
+    paces: np.ndarray = field(default=None, repr=False)
 
     def __post_init__(self):
         self.fps = _check.number(self.fps, "fps", above=0)
@@ -74,6 +76,7 @@ class MotionModel:
             ("normalizer.scale_", self.normalizer.scale_, (dim,)),
             ("mean_velocity", self.mean_velocity, (None, 3)),
             ("frames", self.frames, (BINS, dim)),
+            ("paces", self.paces, (None, 5)),
         ):
             _check.array(array, name, shape)
         wanted = (self.spec.in_dim(self.input_len), self.spec.out_dim)
@@ -100,9 +103,9 @@ class MotionModel:
     ) -> MotionModel:
         """Train a character from clips.
 
-        ``"article"`` is the article's recipe (world frame, quaternions of all joints, twelve frames of history, its RBF
-        network), with the cures without which it does not keep walking: input noise, and a loss over eight steps of
-        roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
+        ``"article"`` is the article's recipe (world frame, quaternions of all joints, or of those that move where a
+        skeleton has more than its 24; twelve frames of history; its RBF network), with the cures without which it does
+        not keep walking: input noise, and a loss over up to eight steps of roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
         history, wanted trajectory, predicted phase, contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16
         steps; every clip mirrored and at three speeds.
 
@@ -154,6 +157,7 @@ class MotionModel:
         return cls(
             model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len, stride, velocity,
             list(trainer.history), preset, tuple(feet), rest, _cadence(clips, labels), frames,
+            _recipes.paces_of(recipe, feet, clips, labels),
         )  # fmt: skip
 
     # ---- use
@@ -228,6 +232,7 @@ class MotionModel:
             "rest": np.array(list(self.rest.values()), "<f8").reshape(-1, 4),
             "mean_velocity": np.asarray(self.mean_velocity, "<f8"),
             "frames": np.asarray(self.frames, "<f8"),
+            "paces": np.asarray(self.paces, "<f8"),
             # what the C core needs beside these, in numbers
             "layout": np.array(self.spec.layout, "<i8"),
             "times": np.array(self.spec.control.times if self.spec.control else (), "<f8"),
@@ -276,6 +281,7 @@ class MotionModel:
             skeleton, settings["fps"], settings["input_len"], settings["avg_stride"], arrays["mean_velocity"],
             [EpochReport(**report) for report in settings["history"]], settings["preset"], tuple(settings["feet"]),
             dict(zip(settings["rest"], arrays["rest"], strict=True)), settings["cadence"], arrays["frames"],
+            arrays["paces"],
         )  # fmt: skip
 
     # ---- starts
@@ -286,22 +292,27 @@ class MotionModel:
             if self.spec.control is None:
                 raise ValueError(f"path needs a model with control, and preset {self.preset!r} has none")
             path = check_path(path, None)
+        start = self._at_own_rate(start)
         window, phase, origin, yaw = self._start(start, phase)
         begin(
             rollout, self.model, self.spec, self.normalizer, window[None, -self.input_len :], np.array([phase]),
             np.array([self.avg_stride]), origin[None], np.array([yaw]), drift, 1 / self.fps, follow_height=self.spec.height,
         )  # fmt: skip
-        speed = None if self.spec.control is None else np.array([self._speed(window, phase)])
+        speed = None if self.spec.control is None else np.array([self._speed(start, phase)])
         follow(rollout, self.spec, window[None, -self.input_len :], path, speed)
 
-    def _start(self, start: Clip, phase) -> tuple[np.ndarray, float, np.ndarray, float]:
-        """Rows of features of a clip's last frames, phase, place and yaw of the last."""
+    def _at_own_rate(self, start: Clip) -> Clip:
+        """A start at the model's frame rate, its last frame kept."""
         if not isinstance(start, Clip):
             raise TypeError(f"start must be a Clip, got {type(start).__name__}")
         if abs(start.fps - self.fps) > 1e-6 * self.fps and len(start):
-            start = start[::-1].resample(self.fps)[::-1]  # backwards, so that the last frame stays
+            start = start[::-1].resample(self.fps)[::-1]
         if len(start) < self.input_len:
             raise ValueError(f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}")
+        return start
+
+    def _start(self, start: Clip, phase) -> tuple[np.ndarray, float, np.ndarray, float]:
+        """Rows of features of a clip's last frames, phase, place and yaw of the last."""
         if phase is not None:
             phase = _check.number(phase, "phase", least=0, most=1)
         contacts = None
@@ -332,16 +343,15 @@ class MotionModel:
             apart += (((table - rows[-1 - i]) / scale)[:, used] ** 2).sum(axis=1)
         return (int(np.argmin(apart)) + 0.5) / BINS
 
-    def _speed(self, rows: np.ndarray, phase: float) -> float:
-        """Mean ground speed over a gait cycle of someone who began like this: that of the last cycle of the rows, set
-        right by how much faster or slower that part of a cycle is than the whole."""
-        cycle = max(1, round(self.fps / max(self.cadence, 1e-6)))
-        last = rows[-min(len(rows), cycle) :]
-        past = phase - np.arange(len(last))[::-1] * self.cadence / self.fps
-        speeds = np.hypot(self.frames[:, 0], self.frames[:, 2])
-        usual = speeds[(past % 1 * BINS).astype(int) % BINS].mean()
-        seen = np.hypot(last[:, 0], last[:, 2]).mean()
-        return float(seen * speeds.mean() / usual) if usual > 1e-6 else float(seen)
+    def _speed(self, start: Clip, phase: float) -> float:
+        """Mean ground speed to go on with: that of the last gait cycle of the start, as far as it shows one, and else that
+        of people who moved like its last frame."""
+        cycle = max(2, round(self.fps / max(self.cadence, 0.1)))
+        speed = _recipes.ground_speed(start)[-cycle:]
+        seen = (len(speed) - 1) / (cycle - 1) if len(speed) > 1 else 0.0
+        reach = _recipes.reach_of(start[-1:], self.feet)[0]
+        likely = _recipes.likely_pace(self.paces, speed[-1], reach, phase)
+        return float(seen * speed.mean() + (1 - seen) * likely)
 
     # ---- evaluation
 

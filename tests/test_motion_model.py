@@ -127,7 +127,7 @@ def test_files_whose_entries_do_not_fit(controller, tmp_path):
         _store.save(path, "motion-model", arrays, {**settings, name: value})
         with pytest.raises(ValueError):
             MotionModel.load(path)
-    for name in ("normalizer.mean", "normalizer.scale", "mean_velocity", "frames"):
+    for name in ("normalizer.mean", "normalizer.scale", "mean_velocity", "frames", "paces"):
         for value in (np.zeros(2), np.full(arrays[name].shape, np.nan)):
             _store.save(path, "motion-model", {**arrays, name: value}, settings)
             with pytest.raises(ValueError):
@@ -172,14 +172,14 @@ def test_a_path_is_followed_in_the_input(controller, walk):
 def test_phases_are_found_for_a_start_without(controller, walk):
     found = []
     for i in range(40, 90):
-        rows, phase, *_ = controller._start(walk.clip[i - 5 : i], None)
+        _, phase, *_ = controller._start(walk.clip[i - 5 : i], None)
         found.append(abs(pfnnc.phase_difference(phase, walk.phase[i - 1])))
     assert np.mean(found) < 0.06
 
 
 def test_a_start_of_another_rate_keeps_its_last_frame(controller, walk):
     quick = walk.clip[:40].resample(60)
-    rows, _, place, yaw = controller._start(quick, 0.2)
+    rows, _, place, _ = controller._start(controller._at_own_rate(quick), 0.2)
     np.testing.assert_allclose(place, walk.clip.root_positions[39], atol=1e-12)
     straight, *_ = controller._start(walk.clip[:40], 0.2)
     np.testing.assert_allclose(rows[-1], straight[-1], atol=1e-6)
@@ -368,3 +368,14 @@ def test_gaps_of_the_phase_go_with_the_ground_speed():
     assert abs(apart).max() < 0.15
     nothing = np.full(len(clip), np.nan)
     assert np.isnan(completed(nothing, clip, 1.3)).all()
+
+
+def test_the_speed_to_go_on_with(walk):
+    """That of a whole cycle where the start shows one; else of those in training who moved like this."""
+    slow, quick = (make_gait_clip("walk", seconds=6, speed=v, seed=3) for v in (0.8, 1.6))
+    model = MotionModel.train([slow.clip, quick.clip], phases=[slow.phase, quick.phase], **QUICK)
+    middle = make_gait_clip("walk", seconds=4, speed=1.2).clip
+    assert model._speed(middle, 0.3) == pytest.approx(1.2, abs=0.06)
+    for made, speed in ((slow, 0.8), (quick, 1.6)):
+        for i in range(40, 100, 7):
+            assert model._speed(made.clip[i : i + 2], float(made.phase[i + 1])) == pytest.approx(speed, abs=0.12)
