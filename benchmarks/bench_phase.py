@@ -20,7 +20,7 @@ def valleys(y, fps):
 
 def article(y, fps):
     found, phase = valleys(y, fps), np.full(len(y), np.nan)
-    for a, b in zip(found[:-1], found[1:]):
+    for a, b in zip(found[:-1], found[1:], strict=True):
         phase[a:b] = np.linspace(0, 1, b - a, endpoint=False)
     return phase, found
 
@@ -45,7 +45,7 @@ def main():
     fps, rng = 60, np.random.default_rng(0)
     y = 0.9 + 0.03 * np.sin(2 * np.pi * 1.8 * np.arange(options.samples) / fps)
     y += 0.005 * rng.standard_normal(options.samples)
-    for a, b in zip(ours(y, fps), article(y, fps)):
+    for a, b in zip(ours(y, fps), article(y, fps), strict=True):
         np.testing.assert_array_equal(a, b)
 
     best = dict.fromkeys((article, vectorised, ours), np.inf)

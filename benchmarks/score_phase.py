@@ -5,8 +5,8 @@
 Hand-made labels need the recordings that lie beside the checkout (`holden`, `cmu`: see their README). A frame is
 compared where both have a phase (in `cmu` also only where the root walks, over 0.35 m/s in 0.7 s). One constant offset
 a data set, its convention, is estimated and printed. `unlabelled` is the share of hand-labelled (walking) frames
-without a phase of ours; `idle` is the share of standing frames with one: `.gait` says "stand" there, no hand-made phase,
-and the root is slower than 0.1 m/s.
+without a phase of ours; `idle` is the share of standing frames with one: `.gait` says "stand" there, no hand-made
+phase, and the root is slower than 0.1 m/s.
 """
 
 import argparse
@@ -54,7 +54,16 @@ def score_set(folder: Path, method: str, options: dict) -> None:
         difference = pfnnc.phase_difference(labels.phase[both], hand[both])
         differences.append(difference)
         fast = walks & (speed > 0.35)
-        rows.append((path.stem, difference, missing(labels, walks), missing(labels, fast), idle.sum(), 1 - missing(labels, idle)))
+        rows.append(
+            (
+                path.stem,
+                difference,
+                missing(labels, walks),
+                missing(labels, fast),
+                idle.sum(),
+                1 - missing(labels, idle),
+            )
+        )
     offset = circular_mean(np.concatenate(differences))
     print(f"{folder.name}: {len(rows)} clips, constant offset {offset:+.3f} cycle (ours - hand-made)")
     print(f"  {'clip':30} distance   cos    unlabelled (over .35 m/s)   idle labelled    own offset")
@@ -89,12 +98,16 @@ def score_made() -> None:
                 made = next(m for m in pfnnc.make_demo_clips(fps=float(fps)) if m.clip.name == name)
                 clip = noisy(made.clip, np.random.default_rng(0), metres, radians) if metres else made.clip
                 labels, off, missed, false = pfnnc.label_phase(clip), [], 0, 0
-                for true, found in zip(made.strikes, labels.strikes):
+                for true, found in zip(made.strikes, labels.strikes, strict=True):
                     true = true[(true > 0.25) & (true < (len(clip) - 1) / fps - 0.1)] * fps
                     near = [np.abs(found - t).min(initial=np.inf) for t in true]
                     off += [d for d in near if d < 0.2 * fps]
                     missed += sum(d >= 0.2 * fps for d in near)
-                    false += sum(np.abs(true - f).min(initial=np.inf) > 0.2 * fps for f in found if 0.25 * fps < f < len(clip) - 0.1 * fps)
+                    false += sum(
+                        np.abs(true - f).min(initial=np.inf) > 0.2 * fps
+                        for f in found
+                        if 0.25 * fps < f < len(clip) - 0.1 * fps
+                    )
                 mean, most, top = (np.mean(off), np.percentile(off, 95), np.max(off)) if off else (0, 0, 0)
                 line += f"{mean:6.2f} {most:5.2f} {top:5.2f}  {missed:3d} {false:3d}    "
             print(line + ("noise" if metres else ""))

@@ -12,7 +12,7 @@ from .skeleton import Clip
 
 SMOOTHING = 0.025  # s, standard deviation: far below a swing's 0.3 s, above the jitter of markers
 SWING_LEAD = 0.2  # legs/s by which the swinging foot is faster than the other one
-SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak one and a clear one: at 0.3 legs/s one walks with swings of 1
+SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a walk at 0.3 legs/s has swings of 1
 SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
 STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
 SAME_SWING = 0.2  # s: a slower moment within one swing
@@ -89,7 +89,9 @@ def _tips(clip: Clip, feet, ankles: np.ndarray) -> np.ndarray:
     if not all(foot[0] in ends for foot in feet):
         return ankles
     world = clip.world_rotations()
-    return np.stack([ankles[:, k] + quat_rotate(world[:, foot[0]], ends[foot[0]]) for k, foot in enumerate(feet)], axis=1)
+    return np.stack(
+        [ankles[:, k] + quat_rotate(world[:, foot[0]], ends[foot[0]]) for k, foot in enumerate(feet)], axis=1
+    )
 
 
 def _on_ground(body: Body) -> Body:
@@ -129,8 +131,10 @@ def speed_of(points: np.ndarray, body: Body, axes=(0, 1, 2)) -> np.ndarray:
 
 def runs(values: np.ndarray) -> list[tuple[int, int]]:
     """(start, stop) of each stretch of equal values."""
-    edges = np.flatnonzero(np.diff(values)) + 1
-    return list(zip(np.concatenate([[0], edges]).tolist(), np.concatenate([edges, [len(values)]]).tolist())) if len(values) else []
+    if len(values) == 0:
+        return []
+    bounds = [0, *(np.flatnonzero(np.diff(values)) + 1).tolist(), len(values)]
+    return list(zip(bounds[:-1], bounds[1:], strict=True))
 
 
 # ---- glitches ---------------------------------------------------------------------------------
@@ -148,7 +152,7 @@ def sound_pieces(body: Body) -> list[list[tuple[int, int]]]:
     cuts = np.flatnonzero(step > limit) + 1
     bounds = [0, *cuts.tolist(), frames]
     least = SHORTEST_PIECE * body.fps if len(cuts) else 0
-    pieces = [(a, b) for a, b in zip(bounds[:-1], bounds[1:]) if b - a > least]
+    pieces = [(a, b) for a, b in zip(bounds[:-1], bounds[1:], strict=True) if b - a > least]
     groups: list[list[tuple[int, int]]] = []
     for a, b in pieces:
         if groups and a - groups[-1][-1][1] <= least:
@@ -178,8 +182,8 @@ def mended(body: Body, pieces: list[tuple[int, int]]) -> Body:
     good = np.concatenate([np.arange(a, b) for a, b in pieces])
 
     def line(x):
-        flat = x.reshape(len(x), -1)
-        return np.stack([np.interp(frames, good, column[good]) for column in flat.T], 1).reshape(len(frames), *x.shape[1:])
+        columns = [np.interp(frames, good, column[good]) for column in x.reshape(len(x), -1).T]
+        return np.stack(columns, axis=1).reshape(len(frames), *x.shape[1:])
 
     return Body(line(body.pelvis), line(body.ankles), line(body.toes), body.fps, body.leg)
 
@@ -203,8 +207,8 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     """The swings that end within the frames, in order of their strikes; and where somebody is on the way, bool (T,).
 
     A foot swings where it is faster than the other one: in a walk, a run, sideways, backwards and round alike. Its
-    strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where it
-    completes the alternation of two clear ones of the other foot.
+    strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where
+    it completes the alternation of two clear ones of the other foot.
     """
     width, frames = SMOOTHING * body.fps, len(body.pelvis)
     ankles, pelvis = smooth(body.ankles, width), smooth(body.pelvis, width)
@@ -216,7 +220,8 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     # each swing with what comes before and after it, up to the end of the next one
     stretches, around = _swing_stretches(lead, body.fps), int(LONGEST_STEP * body.fps) + 1
     found = []
-    for (start, stop, foot), (_, limit, _) in zip(stretches, [*stretches[1:], (0, frames, 0)]):
+    for k, (start, stop, foot) in enumerate(stretches):
+        limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
         low, high = max(start - around, 0), min(max(limit, stop), stop + around)
         swing = _swing(signals.cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
@@ -273,7 +278,9 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
     return Swing(foot, float(lift + shift), end + shift, top, steady, clear), end + shift, even + shift
 
 
-def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int) -> tuple[float, float]:
+def _strike_signs(
+    s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int
+) -> tuple[float, float]:
     """Where the line through the braking ends, and where the foot is no faster than the other one any more."""
     own, other, top = s.speed[:, foot], s.speed[:, 1 - foot], float(s.middle[start:stop, foot].max())
     fastest = float(own[start:stop].max())
@@ -282,7 +289,10 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
     if slow is None:
         end = _crossing(s.middle[:, foot], landed, FALL[1] * top)
     else:
-        high, low = _crossing(own, min(braking, len(own) - 1), FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
+        high, low = (
+            _crossing(own, min(braking, len(own) - 1), FALL[0] * fastest),
+            _crossing(own, slow, FALL[1] * fastest),
+        )
         end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
@@ -305,8 +315,8 @@ def _crossing(x: np.ndarray, i: int, level: float) -> float:
 def _agreed(found: list[tuple[Swing, float, float]], fps: float) -> list[Swing]:
     """One strike from its two signs: the end of the line through the braking, and being no faster than the other foot.
 
-    The first is where a foot that stands still stops, but jitters where feet slide and roll. The second jitters less and
-    comes earlier by a time that belongs to the gait: their median distance over the clip, or over the steps around
+    The first is where a foot that stands still stops, but jitters where feet slide and roll. The second jitters less
+    and comes earlier by a time that belongs to the gait: their median distance over the clip, or over the steps around
     where it differs by more than jitter explains (a walk that becomes a run). The more the two jitter against each
     other, the more say has the second.
     """
@@ -320,7 +330,7 @@ def _agreed(found: list[tuple[Swing, float, float]], fps: float) -> list[Swing]:
         say *= jitter**2 / (jitter**2 + (TRUST[1] * fps) ** 2)
         near = np.array([np.median(distance[max(k - NEAR, 0) : k + NEAR + 1]) for k in range(len(distance))]) - usual
         usual += near * near**2 / (near**2 + (3 * jitter) ** 2 + 1e-12)
-    for (swing, _, _), strike in zip(found, end + say * (distance - usual)):
+    for (swing, _, _), strike in zip(found, end + say * (distance - usual), strict=True):
         swing.strike = float(strike)
     return sorted((f[0] for f in found), key=lambda swing: swing.strike)
 
@@ -360,7 +370,10 @@ def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
     near = slice(max(at - int(0.1 * body.fps) - 1, 0), at + int(0.1 * body.fps) + 2)
     later = swing.strike - (near.start + int(np.argmax(ahead[near])))
     found, slope = [swing], np.abs(np.diff(ahead))
-    for start, stop in ((max(at - int(LONGEST_STEP * body.fps), 0), at), (at, min(at + int(LONGEST_STEP * body.fps), frames))):
+    for start, stop in (
+        (max(at - int(LONGEST_STEP * body.fps), 0), at),
+        (at, min(at + int(LONGEST_STEP * body.fps), frames)),
+    ):
         if stop - start < 3:
             continue
         least = start + int(np.argmin(ahead[start:stop]))

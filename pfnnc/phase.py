@@ -1,7 +1,7 @@
 """Gait phase: from the height of the root, from contacts, and its arithmetic and statistics.
 
-A phase is in cycles, cyclic, in ``[0, 1)``. NaN marks a frame that has none. The gait cycle begins (phase 0) at a strike
-of the left foot; the right foot strikes at 0.5. Times are in seconds, lengths in metres, y is up.
+A phase is in cycles, cyclic, in ``[0, 1)``. NaN marks a frame that has none. The gait cycle begins (phase 0) at a
+strike of the left foot; the right foot strikes at 0.5. Times are in seconds, lengths in metres, y is up.
 """
 
 from dataclasses import dataclass
@@ -44,8 +44,9 @@ def extract_phase_from_root_y(root_y, fps=30, *, min_period=0.4, smooth=5) -> tu
 
     The result is that of ``np.convolve(root_y, ones / smooth, "same")``, ``scipy.signal.find_peaks(-y,
     distance=int(fps * min_period))`` and ``np.linspace(0, 1, n, endpoint=False)`` to the bit, with one exception: of
-    valleys equally deep and too close the later one stays, where SciPy's unstable sort leaves it to the processor. (NumPy's
-    convolution sums in order up to 15 taps; on some processors its BLAS fuses or reorders sums of 12 and more, and at the ends.)
+    valleys equally deep and too close the later one stays, where SciPy's unstable sort leaves it to the processor.
+    (NumPy's convolution sums in order up to 15 taps; on some processors its BLAS fuses or reorders sums of 12 and
+    more, and at the ends.)
 
     ``ValueError`` where ``root_y`` is not finite or ``fps * min_period`` is less than one frame.
 
@@ -58,7 +59,9 @@ def extract_phase_from_root_y(root_y, fps=30, *, min_period=0.4, smooth=5) -> tu
     min_period = number(min_period, "min_period", above=0)
     smooth = integer(smooth, "smooth", least=1)
     if not fps * min_period >= 1:
-        raise ValueError(f"fps * min_period must be at least one frame, got {fps:g} * {min_period:g} = {fps * min_period:g}")
+        raise ValueError(
+            f"fps * min_period must be at least one frame, got {fps:g} * {min_period:g} = {fps * min_period:g}"
+        )
     if smooth <= len(y):
         integer(smooth, "smooth", most=LONGEST_SMOOTHING)
     distance = int(min(fps * min_period, 2.0**62))
@@ -76,10 +79,11 @@ def detect_contacts(positions, fps, *, height=0.02, enter_speed=0.15, leave_spee
     A contact begins where a foot is at most ``height`` above the clip's floor and no faster than ``enter_speed``
     (m/s, in space); it ends where the foot is higher or faster than ``leave_speed``. Then gaps shorter than
     ``min_duration`` (s) between two contacts are closed, and contacts shorter than that are dropped.
-    The floor is the 2nd percentile over the frames of the lowest foot's height, so that a corrupt frame does not move it.
-    Speed is the backward difference; frame 0 takes that of frame 1.
+    The floor is the 2nd percentile over the frames of the lowest foot's height, so that a corrupt frame does not move
+    it. Speed is the backward difference; frame 0 takes that of frame 1.
 
-    Returns bool (T, feet). `label_phase` has contacts that scale themselves to the clip, for recordings whose feet slide.
+    Returns bool (T, feet). `label_phase` has contacts that scale themselves to the clip, for recordings whose feet
+    slide.
 
     >>> import numpy as np
     >>> x = np.cumsum([0, 0, 0, 0, 0.05, 0.05, 0.05, 0, 0, 0])
@@ -101,8 +105,8 @@ def detect_contacts(positions, fps, *, height=0.02, enter_speed=0.15, leave_spee
 def extract_gait_phase(left, right, fps) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
     """The whole gait cycle from the contacts of both feet.
 
-    ``left``, ``right``: bool (T,), True where the foot stands. Returns ``(phase, (left strikes, right strikes))``: float64
-    (T,), 0 at a left strike, 0.5 at the next right strike, linear between; the strikes as int64 frames.
+    ``left``, ``right``: bool (T,), True where the foot stands. Returns ``(phase, (left strikes, right strikes))``:
+    float64 (T,), 0 at a left strike, 0.5 at the next right strike, linear between; the strikes as int64 frames.
 
     - NaN before the first strike, from the last one on, and over a step longer than 1.5 s: whoever stands has no phase.
     - A left cycle without a right strike is linear from 0 to 1; of several right strikes in one the first counts.
@@ -141,8 +145,9 @@ def advance_phase(phase, root_vel, avg_stride, dt, *, horizontal=(0, 2)):
     """The phase after a time ``dt``: it goes on by ground speed / ``avg_stride`` × ``dt``.
 
     ``phase`` () or (B,) in [0, 1]; ``root_vel`` (..., D) in m/s, of which the components ``horizontal`` make the ground
-    speed; ``avg_stride`` m a cycle, as `cycle_statistics` gives it for the same kind of cycle; ``dt`` s. Phase, velocities,
-    strides and times broadcast. (The article took ``horizontal=(0, 1)``, which on y-up data counts the vertical.)
+    speed; ``avg_stride`` m a cycle, as `cycle_statistics` gives it for the same kind of cycle; ``dt`` s. Phase,
+    velocities, strides and times broadcast. (The article took ``horizontal=(0, 1)``, which on y-up data counts the
+    vertical.)
 
     Returns a float, or an array with the type of ``phase``, always in [0, 1). NaN, a frame without a phase, stays NaN.
     ``ValueError`` for a velocity that is not finite, a stride that is not positive, a negative time.
@@ -176,7 +181,9 @@ def _ground_speed(velocity: np.ndarray, horizontal) -> np.ndarray:
         raise ValueError(f"horizontal must be two component numbers, got {horizontal!r}") from None
     a, b = (integer(i, f"horizontal[{k}]", least=0) for k, i in enumerate((a, b)))
     if velocity.ndim == 0 or velocity.shape[-1] <= max(a, b):
-        raise ValueError(f"root_vel must have the components horizontal={horizontal!r} on its last axis, got shape {velocity.shape}")
+        raise ValueError(
+            f"root_vel must have the components horizontal={horizontal!r} on its last axis, got shape {velocity.shape}"
+        )
     if a == b:
         raise ValueError(f"horizontal must be two different components, got {horizontal!r}")
     with np.errstate(over="ignore"):
@@ -243,7 +250,10 @@ class CycleStatistics:
         return len(self.frames)
 
     def __str__(self) -> str:
-        rows = [f"{n:6d} {s:8.3f} {m:9.3f} {v:9.3f}" for n, s, m, v in zip(self.frames, self.seconds, self.stride, self.speed)]
+        rows = [
+            f"{n:6d} {s:8.3f} {m:9.3f} {v:9.3f}"
+            for n, s, m, v in zip(self.frames, self.seconds, self.stride, self.speed, strict=True)
+        ]
         head = "frames  seconds  stride m  speed m/s"
         tail = f"{len(self)} cycles, {self.avg_stride:.3f} m each, {self.cycle_frequency:.3f} a second"
         return "\n".join([head, *rows, tail])
@@ -266,8 +276,9 @@ def find_cycles(phase: np.ndarray) -> np.ndarray:
     bounds = bounds - np.divide(after, after + before, out=np.zeros(len(bounds)), where=after > 0)
 
     # ends of labelled stretches, told from the step beside them
-    first = np.flatnonzero(has[:-1] & has[1:] & ~np.concatenate([[False], has[:-2]])) if len(p) > 1 else np.zeros(0, int)
-    last = np.flatnonzero(has[1:-1] & has[:-2] & ~has[2:]) + 1 if len(p) > 2 else np.zeros(0, int)
+    around = np.concatenate([[False, False], has, [False]])  # shifted by two
+    first = np.flatnonzero(~around[1:-3] & has[:-1] & has[1:])
+    last = np.flatnonzero(around[1:-3] & has[:-1] & ~has[1:])
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         begins = first - np.where(p[first] > 0, p[first] / step[first], 0)
         ends = last + (1 - p[last]) / step[last - 1]
@@ -300,7 +311,9 @@ def cycle_statistics(phase, root_positions, fps) -> CycleStatistics:
     positions = array(root_positions, "root_positions", (None, 3), dtype=np.float64)
     fps = number(fps, "fps", above=0)
     if len(positions) != len(phase):
-        raise ValueError(f"root_positions must have shape ({len(phase)}, 3) as phase has {len(phase)} frames, got {positions.shape}")
+        raise ValueError(
+            f"root_positions must have shape ({len(phase)}, 3) as phase has {len(phase)} frames, got {positions.shape}"
+        )
     cycles = find_cycles(phase)
     if len(cycles) == 0:
         none = np.zeros(0)
@@ -317,7 +330,8 @@ def cycle_statistics(phase, root_positions, fps) -> CycleStatistics:
 
 
 def drop_outlier_cycles(phase, n_sigma=2) -> np.ndarray:
-    """A copy of ``phase`` with NaN over whole cycles whose length is more than ``n_sigma`` standard deviations off the mean.
+    """A copy of ``phase`` with NaN over whole cycles whose length is more than ``n_sigma`` standard deviations off the
+    mean.
 
     Frames outside whole cycles keep their phase.
     """

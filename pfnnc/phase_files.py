@@ -20,16 +20,19 @@ LARGEST_STEP = 0.1  # cycles a frame; a greater jump is the end of a walk
 
 
 def load_phase(path: str | os.PathLike, *, unit: str = "cycle", frames: int | None = None) -> np.ndarray:
-    """The phase of a `.phase` file, one number a row, in the package's terms: (T,), 0 at a left strike, NaN for no phase.
+    """The phase of a `.phase` file, one number a row, in the package's terms: (T,), 0 at a left strike, NaN for no
+    phase.
 
     In these files 0 is a **right** strike, half a cycle later comes the left one, and where nobody walks a number is
-    repeated; a last strike may be written as 1. All that is taken care of: a frame has a phase where the number moves on,
-    by at most 0.1 cycle, from the row before or to the row after.
+    repeated; a last strike may be written as 1. All that is taken care of: a frame has a phase where the number moves
+    on, by at most 0.1 cycle, from the row before or to the row after.
 
-    unit: "cycle", rows in [0, 1], PFNN's own; "pi", rows in [0, 2], a variant in units of pi. A file does not tell which
-    it is, and nothing guesses. frames: as many as the clip has: further rows are cut off, further frames have no phase.
+    unit: "cycle", rows in [0, 1], PFNN's own; "pi", rows in [0, 2], a variant in units of pi. A file does not tell
+    which it is, and nothing guesses. frames: as many as the clip has: further rows are cut off, further frames have no
+    phase.
 
-    ``OSError`` where the file cannot be read; ``ValueError`` naming the line where a row is not one number in the range.
+    ``OSError`` where the file cannot be read; ``ValueError`` naming the line where a row is not one number in the
+    range.
     """
     whole = UNITS[option(unit, "unit", tuple(UNITS))]
     value = _rows(checked_path(path), whole) / whole
@@ -59,7 +62,8 @@ def _rows(path: Path, whole: float) -> np.ndarray:
 
 
 def save_phase(path: str | os.PathLike, phase, *, unit: str = "cycle") -> None:
-    """Write a phase (T,) of the package, or that of `Labels`, as a `.phase` file: 0 at a right strike, zeros for no phase.
+    """Write a phase (T,) of the package, or that of `Labels`, as a `.phase` file: 0 at a right strike, zeros for no
+    phase.
 
     `load_phase` gives it back, but for the frame beside a gap, which zeros cannot tell from a strike (a `.npz` can, see
     `save_labels`). The file is written whole or not at all (``OSError``).
@@ -72,7 +76,8 @@ def save_phase(path: str | os.PathLike, phase, *, unit: str = "cycle") -> None:
 
 
 def save_labels(path: str | os.PathLike, labels: Labels) -> None:
-    """Write `Labels` to a `.npz`: arrays phase, contacts, confidence, cycles, left_strikes, right_strikes. Whole or not at all."""
+    """Write `Labels` to a `.npz`: arrays phase, contacts, confidence, cycles, left_strikes, right_strikes. Whole or
+    not at all."""
     if not isinstance(labels, Labels):
         raise TypeError(f"labels must be Labels, got {type(labels).__name__}")
     path = checked_path(path)
@@ -109,7 +114,16 @@ def load_labels(path: str | os.PathLike) -> Labels:
             and cycles.dtype == np.int64
             and all(a.dtype == np.float64 for a in (phase, confidence, left, right))
         )
-    except (ArithmeticError, AttributeError, EOFError, LookupError, OSError, RuntimeError, TypeError, ValueError) as error:
+    except (
+        ArithmeticError,
+        AttributeError,
+        EOFError,
+        LookupError,
+        OSError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ValueError(f"{path} is no file of labels: {error}") from None
     except (MemoryError, SyntaxError, zipfile.BadZipFile, zlib.error) as error:
         raise ValueError(f"{path} is no file of labels: {error}") from None

@@ -25,7 +25,10 @@ class Labels:
     contacts: np.ndarray  #: (T, 2) bool: the left, the right foot stands
     confidence: np.ndarray  #: (T,) in [0, 1]; 0 where there is no phase
     cycles: np.ndarray  #: (C, 2) int64: the frames nearest to the beginning and the end of each whole cycle
-    strikes: tuple[np.ndarray, np.ndarray] = (np.zeros(0), np.zeros(0))  #: of the left, of the right foot, in frames and fractions
+    strikes: tuple[np.ndarray, np.ndarray] = (
+        np.zeros(0),
+        np.zeros(0),
+    )  #: of the left, of the right foot, in frames and fractions
 
     def __len__(self) -> int:
         return len(self.phase)
@@ -49,14 +52,16 @@ def label_phase(clip: Clip, method: str = "contacts", *, feet=None) -> Labels:
       "auto": "contacts" where the feet are told by the skeleton's names or ``feet``, else "root_y".
 
     feet: ``(left, right)``, each a joint (name or index) or ``(ankle, toe)``; None asks `Skeleton.find_feet`. Where the
-    names do not tell, ``ValueError``. Frames that are plainly corrupt (a T-pose at the start, a row of zeros) are left out.
+    names do not tell, ``ValueError``. Frames that are plainly corrupt (a T-pose at the start, a row of zeros) are left
+    out.
 
     >>> import pfnnc
     >>> made = pfnnc.make_gait_clip("walk", seconds=5.5, fps=60)
     >>> labels = label_phase(made.clip)
     >>> labels
     <Labels: 331 frames, 100% with a phase, 4 whole cycles>
-    >>> float(abs(labels.strikes[0] / 60 - made.strikes[0][1:]).max().round(2))  # the one at 0 s is before the first frame
+    >>> true = made.strikes[0][1:]  # the one at 0 s is before the first frame
+    >>> float(abs(labels.strikes[0] / 60 - true).max().round(2))
     0.0
     """
     if not isinstance(clip, Clip):
@@ -115,7 +120,7 @@ def _from_feet(body: Body) -> Labels:
         walks = _walks(swings, body.fps)
         _label(phase[start:stop], confidence[start:stop], walks, moving)
         contacts[start:stop] = find_stances(sound, swings)
-        for (_, bad), (good, _) in zip(pieces[:-1], pieces[1:]):
+        for (_, bad), (good, _) in zip(pieces[:-1], pieces[1:], strict=True):
             phase[bad:good], confidence[bad:good], contacts[bad:good] = np.nan, 0, False
         steps += [(step.strike + start, step.foot) for walk in walks for step in walk]
     strikes = tuple(np.array([at for at, foot in steps if foot == side]) for side in (0, 1))
@@ -197,8 +202,8 @@ def _from_root(clip: Clip, joints) -> Labels:
             why = "a walk's whole cycle takes about 1 s" if whole is None and usual < 0.8 else None
         if why:
             warnings.warn(
-                f"the height of the root has a valley every {usual:.2f} s, {why}: these are half cycles (single steps), "
-                "which cannot tell left from right; method='contacts' labels the whole gait cycle",
+                f"the height of the root has a valley every {usual:.2f} s, {why}: these are half cycles (single "
+                "steps), which cannot tell left from right; method='contacts' labels the whole gait cycle",
                 UserWarning,
                 stacklevel=3,
             )

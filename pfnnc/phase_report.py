@@ -40,10 +40,12 @@ def plot_labels(clip: Clip, labels: Labels | None = None, *, feet=None, axes=Non
     axes[2].set(xlabel="phase", ylabel="ankle height, m", xlim=(0, 1))
     ankles = make_body(clip, find_joints(clip.skeleton, feet)).ankles if len(clip) else np.zeros((0, 2, 3))
     low = ankles[..., 1].min(initial=0.0)
-    for foot, (colour, name) in enumerate(zip(COLOURS, ("left", "right"))):
+    for foot, (colour, name) in enumerate(zip(COLOURS, ("left", "right"), strict=True)):
         height = ankles[:, foot, 1]
         axes[1].plot(seconds, height, color=colour, linewidth=1, label=name)
-        axes[1].plot(seconds, np.where(labels.contacts[:, foot], low - 0.02 - 0.02 * foot, np.nan), color=colour, linewidth=4)
+        axes[1].plot(
+            seconds, np.where(labels.contacts[:, foot], low - 0.02 - 0.02 * foot, np.nan), color=colour, linewidth=4
+        )
         for strike in labels.strikes[foot]:
             axes[1].axvline(strike / clip.fps, color=colour, linewidth=0.5)
         axes[2].plot(labels.phase, height, ".", color=colour, markersize=2, label=name)
@@ -52,11 +54,11 @@ def plot_labels(clip: Clip, labels: Labels | None = None, *, feet=None, axes=Non
 
 
 def label_report(clip: Clip, folder: str | os.PathLike | None = None, *, method: str = "contacts", feet=None) -> str:
-    """Label a clip and say what was found; with ``folder`` (made where missing) also write ``NAME.npz`` (`save_labels`),
-    ``NAME.phase`` (`save_phase`) and, where Matplotlib is there, ``NAME.png`` (`plot_labels`).
+    """Label a clip and say what was found; with ``folder`` (made where missing) also write ``NAME.npz``
+    (`save_labels`), ``NAME.phase`` (`save_phase`) and, where Matplotlib is there, ``NAME.png`` (`plot_labels`).
 
-    The text: share of frames with a phase, cycles, their length, stride and speed, the cycles that `drop_outlier_cycles`
-    would drop, contacts, how evenly the phase is covered, the files written.
+    The text: share of frames with a phase, cycles, their length, stride and speed, the cycles that
+    `drop_outlier_cycles` would drop, contacts, how evenly the phase is covered, the files written.
 
     >>> import pfnnc
     >>> print(label_report(pfnnc.make_gait_clip("walk", seconds=8.0, speed=1.2).clip).splitlines()[0])
@@ -79,9 +81,10 @@ def _text(clip: Clip, labels: Labels) -> list[str]:
     statistics = cycle_statistics(labels.phase, clip.root_positions, clip.fps)
     if len(statistics):
         far = int(np.isnan(drop_outlier_cycles(labels.phase)).sum() - (~has).sum())
+        seconds = statistics.seconds
         lines.append(
-            f"  {len(statistics)} whole cycles: {statistics.seconds.mean():.3f} s ({statistics.seconds.min():.3f} to "
-            f"{statistics.seconds.max():.3f}), stride {statistics.avg_stride:.3f} m, {statistics.speed.mean():.3f} m/s; "
+            f"  {len(statistics)} whole cycles: {seconds.mean():.3f} s ({seconds.min():.3f} to {seconds.max():.3f}), "
+            f"stride {statistics.avg_stride:.3f} m, {statistics.speed.mean():.3f} m/s; "
             f"{far} frames in cycles of unusual length"
         )
     if has.any():
@@ -91,9 +94,10 @@ def _text(clip: Clip, labels: Labels) -> list[str]:
             f"{counts.min() / has.sum():.0%} to {counts.max() / has.sum():.0%} of the frames"
         )
     if len(has) and not has.all():
-        standing = (labels.contacts.all(axis=1) & ~has).sum()
-        lines.append(f"  {(~has).sum()} frames have none: {standing} with both feet on the ground, {(~has).sum() - standing} others")
-    lines.append("  in contact: left {:.0%}, right {:.0%}".format(*(labels.contacts.mean(axis=0) if len(has) else (0, 0))))
+        standing, none = (labels.contacts.all(axis=1) & ~has).sum(), (~has).sum()
+        lines.append(f"  {none} frames have none: {standing} with both feet on the ground, {none - standing} others")
+    left, right = labels.contacts.mean(axis=0) if len(has) else (0.0, 0.0)
+    lines.append(f"  in contact: left {left:.0%}, right {right:.0%}")
     return lines
 
 

@@ -30,7 +30,7 @@ def noisy(clip, seed=0, metres=0.002, radians=0.005):
 def strike_errors(made, labels):
     """Distance in frames of each true strike, but for the first quarter and last tenth of a second, to ours."""
     fps, errors = made.clip.fps, []
-    for true, found in zip(made.strikes, labels.strikes):
+    for true, found in zip(made.strikes, labels.strikes, strict=True):
         inside = true[(true > 0.25) & (true < (len(made.clip) - 1) / fps - 0.1)] * fps
         errors += [np.abs(found - t).min(initial=np.inf) for t in inside]
     return np.array(errors)
@@ -74,7 +74,10 @@ def test_start_and_stop(fps):
 
 def test_no_phase_where_nobody_walks():
     for kind in ("idle", "kick"):
-        for clip in (pfnnc.make_gait_clip(kind, seconds=8, fps=60).clip, noisy(pfnnc.make_gait_clip(kind, seconds=8, fps=60).clip)):
+        for clip in (
+            pfnnc.make_gait_clip(kind, seconds=8, fps=60).clip,
+            noisy(pfnnc.make_gait_clip(kind, seconds=8, fps=60).clip),
+        ):
             labels = pfnnc.label_phase(clip)
             assert np.isnan(labels.phase).all() and not labels.confidence.any()
             assert len(labels.cycles) == len(labels.strikes[0]) == len(labels.strikes[1]) == 0
@@ -132,7 +135,10 @@ def test_any_unit(factor):
     s = clip.skeleton
     other = pfnnc.Skeleton(s.names, s.parents, s.offsets * factor, channels=s.channels)
     scaled = pfnnc.Clip(other, clip.root_positions * factor, clip.rotations, 60)
-    a, b = pfnnc.label_phase(clip, feet=("LeftFoot", "RightFoot")), pfnnc.label_phase(scaled, feet=("LeftFoot", "RightFoot"))
+    a, b = (
+        pfnnc.label_phase(clip, feet=("LeftFoot", "RightFoot")),
+        pfnnc.label_phase(scaled, feet=("LeftFoot", "RightFoot")),
+    )
     np.testing.assert_allclose(a.phase, b.phase, atol=1e-6)
     np.testing.assert_array_equal(a.contacts, b.contacts)
 
@@ -151,7 +157,9 @@ def test_backwards_is_a_walk_too():
     back = pfnnc.Clip(clip.skeleton, clip.root_positions[::-1], clip.rotations[::-1], 60, "back")
     labels = pfnnc.label_phase(back)
     assert not np.isnan(labels.phase).any()
-    assert np.diff(labels.cycles, axis=1).mean() == pytest.approx(np.diff(pfnnc.label_phase(clip).cycles, axis=1).mean(), abs=0.6)
+    assert np.diff(labels.cycles, axis=1).mean() == pytest.approx(
+        np.diff(pfnnc.label_phase(clip).cycles, axis=1).mean(), abs=0.6
+    )
 
 
 def test_in_place_clips_are_walks():
@@ -193,7 +201,9 @@ def test_joined_takes_are_told_apart():
     b = pfnnc.make_gait_clip("walk", seconds=4, fps=60, origin=(30, 4), start_foot="right").clip
     labels = pfnnc.label_phase(a.concat(b))
     assert len(sound_pieces(make_body(a.concat(b), a.skeleton.find_feet()))) == 2
-    np.testing.assert_allclose(pfnnc.phase_difference(labels.phase[20:-20][: len(a) - 40], pfnnc.label_phase(a).phase[20:-20]), 0, atol=0.01)
+    np.testing.assert_allclose(
+        pfnnc.phase_difference(labels.phase[20:-20][: len(a) - 40], pfnnc.label_phase(a).phase[20:-20]), 0, atol=0.01
+    )
 
 
 def test_quick_real_motion_is_no_glitch():
@@ -345,7 +355,7 @@ def test_contacts_begin_at_hand_made_footsteps():
         contacts = pfnnc.label_phase(clip).contacts
         for row in path.read_text().splitlines():
             if "*" not in row:
-                for foot, frame in zip((1, 0), row.split()):
+                for foot, frame in zip((1, 0), row.split(), strict=False):
                     begins = np.flatnonzero(np.diff(contacts[:, foot].astype(int)) > 0) + 1
                     found.append(np.abs(begins - int(frame) + 1).min() < 0.12 * clip.fps)
     assert len(found) > 120 and np.mean(found) > 0.88
@@ -376,7 +386,7 @@ def test_recordings_of_other_kinds():
             rate = np.median((np.diff(labels.phase)[has[1:] & has[:-1]] + 0.5) % 1 - 0.5) * clip_fps
             assert has[3:].all() and 1 / rate == pytest.approx(cycle, rel=0.1), name
             order = sorted([(t, 0) for t in labels.strikes[0]] + [(t, 1) for t in labels.strikes[1]])
-            assert all(a[1] != b[1] for a, b in zip(order[:-1], order[1:])), name
+            assert all(a[1] != b[1] for a, b in zip(order[:-1], order[1:], strict=True)), name
 
 
 def test_load_phase_finds_what_is_labelled():
@@ -429,9 +439,19 @@ def test_phase_file_round_trip(tmp_path):
 
 @pytest.mark.parametrize(
     "text, line",
-    [(b"0\n0.5x\n", 2), (b"0\n\n0.5\n", 2), (b"0 1\n", 1), (b"0\n1.5\n", 2), (b"-0.1\n", 1), (b"nan\n", 1), (b"inf\n", 1),
-     (b"0\n\xff\xfe\n", 2), (b"1_0\n", 1), (b"\x00\x00", 1)],
-)  # fmt: skip
+    [
+        (b"0\n0.5x\n", 2),
+        (b"0\n\n0.5\n", 2),
+        (b"0 1\n", 1),
+        (b"0\n1.5\n", 2),
+        (b"-0.1\n", 1),
+        (b"nan\n", 1),
+        (b"inf\n", 1),
+        (b"0\n\xff\xfe\n", 2),
+        (b"1_0\n", 1),
+        (b"\x00\x00", 1),
+    ],
+)
 def test_phase_file_refused(tmp_path, text, line):
     path = tmp_path / "bad.phase"
     path.write_bytes(text)
@@ -473,7 +493,7 @@ def test_labels_file(tmp_path):
     for name in ("phase", "contacts", "confidence", "cycles"):
         np.testing.assert_array_equal(getattr(back, name), getattr(labels, name))
         assert getattr(back, name).dtype == getattr(labels, name).dtype
-    for a, b in zip(back.strikes, labels.strikes):
+    for a, b in zip(back.strikes, labels.strikes, strict=True):
         np.testing.assert_array_equal(a, b)
 
     data = path.read_bytes()
@@ -484,8 +504,9 @@ def test_labels_file(tmp_path):
     np.savez(path, phase=np.zeros(5))
     with pytest.raises(ValueError, match="no file of labels"):
         pfnnc.load_labels(path)
-    np.savez(path, phase=np.zeros(5), contacts=np.zeros((4, 2), bool), confidence=np.zeros(5), cycles=np.zeros((0, 2), int),
-             left_strikes=np.zeros(0), right_strikes=np.zeros(0))  # fmt: skip
+    none, cycles = np.zeros(0), np.zeros((0, 2), np.int64)
+    arrays = dict(phase=np.zeros(5), confidence=np.zeros(5), cycles=cycles, left_strikes=none, right_strikes=none)
+    np.savez(path, contacts=np.zeros((4, 2), bool), **arrays)
     with pytest.raises(ValueError, match="do not fit"):
         pfnnc.load_labels(path)
     np.savez(path, phase=np.array([None, 1], dtype=object))

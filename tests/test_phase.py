@@ -34,7 +34,7 @@ def article_phase(y, distance, smooth):
             keep[np.abs(peaks - peaks[i]) < distance] = False
             keep[i] = True
     valleys, phase = peaks[keep], np.full(len(y), np.nan)
-    for a, b in zip(valleys[:-1], valleys[1:]):
+    for a, b in zip(valleys[:-1], valleys[1:], strict=True):
         phase[a:b] = np.linspace(0, 1, b - a, endpoint=False)
     return phase, valleys
 
@@ -101,7 +101,9 @@ def test_a_long_rising_row_of_valleys_is_linear_work():
 def test_running_needs_the_shorter_period():
     t = np.arange(300) / 60
     y = 0.9 + 0.04 * np.cos(2 * np.pi * 3.0 * t)  # three steps a second
-    assert len(pfnnc.extract_phase_from_root_y(y, 60, min_period=0.25)[1]) > len(pfnnc.extract_phase_from_root_y(y, 60)[1])
+    assert len(pfnnc.extract_phase_from_root_y(y, 60, min_period=0.25)[1]) > len(
+        pfnnc.extract_phase_from_root_y(y, 60)[1]
+    )
 
 
 def test_root_y_without_cycles():
