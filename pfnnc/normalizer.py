@@ -12,8 +12,8 @@ from . import _check
 __all__ = ["Normalizer"]
 
 FLOOR = 1e-3  # a spread below this (1 mm/s, 0.06 degrees) is noise: blown up to 1 it would drown what is motion
-SUSPECT = 1e-6  # below this it is hardly a slow motion either, and the user is told
-ROUNDING = 1e-9  # a spread below this share of the mean is no spread but rounding
+SUSPECT = 1e-6  # m/s: a root velocity that varies less is neither motion nor rest, the units may be wrong
+ROUNDING = {4: 1e-6, 8: 1e-9}  # by bytes a number: a spread below this share of the mean, or of 1, is rounding
 CHUNK = 1 << 16  # rows at a time, so that statistics of a memory map need no memory
 
 
@@ -23,8 +23,8 @@ class Normalizer:
     ``columns="velocity"`` (the article's) takes columns 0 to 2, the root velocity, and leaves the others as they are
     (mean 0, scale 1); ``"all"`` takes every column. Mean and standard deviation are those of the population (n, not
     n - 1), in float64, in two passes. A constant column gets scale 1. One that nearly is, with a standard deviation
-    below 0.001, gets the scale 0.001 and its index stands in ``floored_``; below 1e-6 a ``UserWarning`` names it, as
-    that is neither motion nor constant.
+    below 0.001, gets the scale 0.001; `report` names it. Joints that hardly move have such columns. A root velocity
+    that varies by less than 1e-6 m/s but does vary hints at wrong units, so a ``UserWarning`` tells of it.
 
     Attributes, after `fit`: ``mean_``, ``scale_`` (F,) float64; ``floored_`` (n,) int64.
 
@@ -53,7 +53,7 @@ class Normalizer:
     def fit(self, features, *, names: Sequence[str] | None = None) -> Normalizer:
         """Statistics of an array ``(..., F)``, or of a list of such arrays taken together. Returns itself.
 
-        ``names`` (F,) of the columns (``spec.columns``) make the warning readable.
+        ``names`` (F,) of the columns (``spec.columns``) make `report` readable.
         """
         several = isinstance(features, (list, tuple)) and features and all(depth(part) >= 2 for part in features)
         parts = [
@@ -79,12 +79,12 @@ class Normalizer:
         width = len(range(*used.indices(columns)))
 
         # first pass: mean and range
-        count, total = 0, np.zeros(width)
+        count, total, size = 0, np.zeros(width), 8
         least, most = np.full(width, np.inf), np.full(width, -np.inf)
         for chunk in passes():
             part = chunk[:, used]
             if len(part):
-                count += len(part)
+                count, size = count + len(part), min(size, chunk.itemsize)
                 total += part.sum(axis=0, dtype=np.float64)
                 np.minimum(least, part.min(axis=0), out=least)
                 np.maximum(most, part.max(axis=0), out=most)
@@ -102,16 +102,31 @@ class Normalizer:
         mean += rest
         spread = np.sqrt(np.maximum(squares / count - rest * rest, 0))
 
-        constant = (least == most) | (spread <= ROUNDING * np.maximum(np.abs(mean), 1))
+        constant = (least == most) | (spread <= ROUNDING[size] * np.maximum(np.abs(mean), 1))
         floored = ~constant & (spread < FLOOR)
         self.mean_, self.scale_ = np.zeros(columns), np.ones(columns)
         self.mean_[used] = np.where(least == most, least, mean)
         self.scale_[used] = np.where(constant, 1.0, np.maximum(spread, FLOOR))
         self.floored_ = np.flatnonzero(floored)  # `used` begins at 0
-        suspect = np.flatnonzero(floored & (spread < SUSPECT))
-        if len(suspect):
-            warnings.warn(report(suspect, spread, names), UserWarning, stacklevel=3)
+        titles = [f"{c} ({names[c]})" if names is not None else f"{c}" for c in self.floored_]
+        self._report = [
+            f"column {title}: standard deviation {spread[c]:.3g}, scale {FLOOR:g}"
+            for title, c in zip(titles, self.floored_, strict=True)
+        ]
+        suspect = np.count_nonzero(floored[:3] & (spread[:3] < SUSPECT))
+        if suspect:
+            text = "the root velocity hardly varies; is it in m/s? " + "; ".join(self._report[:suspect])
+            warnings.warn(text, UserWarning, stacklevel=3)
         return self
+
+    @property
+    def report(self) -> str:
+        """A line for each column whose scale is the floor; empty where there is none.
+
+        >>> print(Normalizer("all").fit([[0.0, 1.0], [1.0, 1.0002]], names=["speed", "knee"]).report)
+        column 1 (knee): standard deviation 0.0001, scale 0.001
+        """
+        return "\n".join(getattr(self, "_report", []))
 
     def transform(self, features) -> np.ndarray:
         """z-scores of ``(..., F)``; float32 and float64 keep their type. ``ValueError`` before `fit`."""
@@ -142,13 +157,3 @@ def chunks(arrays: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     for array in arrays:
         for start in range(0, len(array), CHUNK):
             yield array[start : start + CHUNK]
-
-
-def report(suspect: np.ndarray, spread: np.ndarray, names: Sequence[str] | None) -> str:
-    """The text that names columns that are neither motion nor constant."""
-    listed = [f"{c} ({names[c]})" if names is not None else str(c) for c in suspect[:8]]
-    more = f" and {len(suspect) - 8} more" if len(suspect) > 8 else ""
-    return (
-        f"column{'s' if len(suspect) > 1 else ''} {', '.join(listed)}{more}: the standard deviation is below "
-        f"{SUSPECT:g} (smallest {spread[suspect].min():.3g}), the scale is set to {FLOOR:g}"
-    )

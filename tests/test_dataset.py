@@ -151,16 +151,18 @@ def test_constant_columns_have_scale_one(dtype):  # U46
 
 
 def test_tiny_spreads_get_a_floor_and_are_named():  # U47
-    rows = np.array([[0, 1 - 1e-7, 1], [1, 1, 2], [2, 1 + 1e-7, 3]])
-    with pytest.warns(UserWarning, match=r"column 1 \(knee\).*set to 0.001"):
-        normalizer = Normalizer("all").fit(rows, names=["a", "knee", "c"])
-    assert normalizer.floored_.tolist() == [1] and normalizer.scale_[1] == 1e-3
-    assert abs(normalizer.transform([0, 1.001, 0])[1]) < 1.1
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Normalizer("all").fit(1 + np.random.default_rng(0).normal(size=(9, 4)) * 1e-16)  # rounding is no spread
-        still = Normalizer("all").fit(np.random.default_rng(0).normal(size=(99, 2)) * [1e-4, 1])  # hardly a motion
-    assert still.floored_.tolist() == [0] and still.scale_[0] == 1e-3
+    column = np.array([[1 - 1e-7], [1], [1 + 1e-7]])
+    with pytest.warns(UserWarning, match="column 0: standard deviation 8.16e-08, scale 0.001"):
+        normalizer = Normalizer("all").fit(column)
+    assert normalizer.scale_ == [1e-3] and abs(normalizer.transform([1.001])[0]) < 1.1
+    rows = np.column_stack([np.arange(3.0), np.arange(3.0), np.arange(3.0), column, np.arange(3.0)])
+    normalizer = Normalizer("all").fit(rows, names=["a", "b", "c", "knee", "e"])  # a joint that hardly moves is no news
+    assert normalizer.report == "column 3 (knee): standard deviation 8.16e-08, scale 0.001"
+    assert normalizer.floored_.tolist() == [3] and normalizer.scale_[3] == 1e-3
+    for noise, dtype in [(1e-16, np.float64), (1e-7, np.float32)]:  # rounding is no spread
+        rows = (1 + np.random.default_rng(0).normal(size=(99, 4)) * noise).astype(dtype)
+        normalizer = Normalizer("all").fit(rows)
+        assert (normalizer.scale_ == 1).all() and normalizer.report == ""
 
 
 def test_transform_keeps_types_axes_and_its_input():
