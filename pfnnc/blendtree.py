@@ -307,8 +307,9 @@ def _simplices(points: np.ndarray, dimensions: int) -> list[tuple[int, ...]]:
         matrix = 2 * np.array([b - a, c - a])
         centre = np.linalg.solve(matrix, [b @ b - a @ a, c @ c - a @ a])
         radius = np.linalg.norm(a - centre)
-        others = [i for i in range(len(points)) if i not in triple]
-        if all(np.linalg.norm(scaled[i] - centre) >= radius for i in others):
+        apart = np.linalg.norm(scaled - centre, axis=1)
+        apart[list(triple)] = np.inf
+        if (apart >= radius).all():
             triangles.append(triple)
     return triangles or list(zip(order, order[1:], strict=False))
 

@@ -138,9 +138,11 @@ def train_model(args: argparse.Namespace) -> None:
     save_bvh(target.with_name(REFERENCE_NAME), reference.clip)
     wrote(target.with_name(REFERENCE_NAME))
     settings = {
-        "clips": [str(take.path) for take in kept],
-        "held_out": [str(take.path) for take in held],
-        "reference": str(reference.path),
+        "clips": [str(take.path.resolve()) for take in kept],
+        "held_out": [str(take.path.resolve()) for take in held],
+        "reference": str(reference.path.resolve()),
+        "phases": args.phases,
+        "phase_unit": args.phase_unit,
         "reading": vars(reading),
         "preset": args.preset,
         "rate": args.rate,
@@ -301,7 +303,7 @@ def led(model: MotionModel, clip: Clip, phase: np.ndarray, start: int, frames: i
     return made.to_clip(model.skeleton, model.fps)
 
 
-def _at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
+def at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
     """A clip and its phase at the model's rate, joints checked."""
     (clip,), reading = read_told([path], reading.over(trained.reading))
     lacking = [name for name in trained.model.skeleton.names if name not in clip.skeleton.names]
@@ -309,7 +311,12 @@ def _at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
         raise Failure(
             f"{path}: the model's skeleton has {len(lacking)} joints that this one lacks, such as {lacking[0]}"
         )
-    return resampled(clip, labelled(clip, reading).phase, trained.model.fps)
+    phase = None
+    if trained.phases == "beside" and path.name != REFERENCE_NAME:
+        phase = _phase_of(path, clip, reading, trained.phases, trained.phase_unit)
+    if phase is None:
+        phase = labelled(clip, reading).phase
+    return resampled(clip, phase, trained.model.fps)
 
 
 def _reference_of(trained) -> Path:
@@ -328,7 +335,7 @@ def synthesize_motion(args: argparse.Namespace) -> None:
     reading = Reading.of(args) if args.start else AS_WRITTEN
     output = args.output or (trained.folder or Path(".")) / "synth.bvh"
     target = new_file(output, args.force, [path, args.model])
-    clip, phase = _at_rate(trained, find_files([str(path)])[0], reading)
+    clip, phase = at_rate(trained, find_files([str(path)])[0], reading)
     model = trained.model
     start = first_window(model, phase)
     if args.at is not None:
@@ -347,8 +354,8 @@ def synthesize_motion(args: argparse.Namespace) -> None:
 
 
 def evaluate_motion(args: argparse.Namespace) -> None:
-    """Report on a motion against a recording, or on a model against recordings that it is led along. Exit code 0 even
-    where a goal is missed: the report says so."""
+    """Report on a motion against a recording, or on a model against recordings that it is led along (by default those
+    held out in training). Exit code 0 even where a goal is missed: the report says so."""
     if is_model(args.first):
         reports = _evaluate_model(args)
     elif len(args.references) == 1:
@@ -394,9 +401,9 @@ def _evaluate_pair(args):
 def _evaluate_model(args):
     trained = read_model(args.first)
     reading = Reading.of(args)
-    paths = find_files(args.references) if args.references else [_reference_of(trained)]
-    if not args.references:
-        reading = AS_WRITTEN
+    paths = find_files(args.references or [p for p in trained.held_out if p.exists()])
+    if not paths:
+        paths, reading = [_reference_of(trained)], AS_WRITTEN
         if not trained.held_out:
             note("note: the reference was trained on; --holdout in `pfnnc train` keeps clips apart")
     output = Path(args.output) if args.output else trained.folder / "eval" if trained.folder else None
@@ -405,7 +412,7 @@ def _evaluate_model(args):
         folder = None if output is None else output if len(paths) == 1 else output / path.stem
         if folder is not None:
             new_file(folder / "report.json", args.force or not args.output)
-        clip, phase = _at_rate(trained, path, reading)
+        clip, phase = at_rate(trained, path, reading)
         start = first_window(trained.model, phase)
         frames = min(len(clip) - start, math.ceil(args.seconds * trained.model.fps))
         if frames < 2:

@@ -200,7 +200,10 @@ class Trained:
     model: MotionModel
     reading: Reading
     folder: Path | None
-    held_out: tuple[str, ...] = ()
+    clips: tuple[Path, ...] = ()  # learnt from
+    held_out: tuple[Path, ...] = ()
+    phases: str = "auto"
+    phase_unit: str = "cycle"
 
 
 def is_model(path: str | os.PathLike) -> bool:
@@ -227,10 +230,10 @@ def read_model(path: str | os.PathLike) -> Trained:
         settings = json.loads((folder / SETTINGS_NAME).read_text("utf-8"))
         reading = Reading(**settings["reading"])
         reading = replace(reading, feet=reading.feet and tuple(reading.feet))
-        held_out = tuple(settings["held_out"])
+        clips, held_out = (tuple(map(Path, settings[name])) for name in ("clips", "held_out"))
+        return Trained(model, reading, folder, clips, held_out, settings["phases"], settings["phase_unit"])
     except (OSError, ValueError, KeyError, TypeError):  # a model on its own
         return Trained(model, Reading(), folder if path.is_dir() else None)
-    return Trained(model, reading, folder, held_out)
 
 
 def new_file(path: str | os.PathLike, force: bool, inputs: Sequence[str | os.PathLike] = ()) -> Path:

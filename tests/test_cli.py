@@ -180,6 +180,26 @@ def test_eval_of_a_clip_against_itself(capsys, clips, tmp_path):
     assert "exists already" in run(capsys, "eval", copy, clips / "walk0.bvh", "-o", tmp_path / "report", code=1).err
 
 
+def test_blind_test(capsys, trained, tmp_path):
+    page, key = tmp_path / "blind.html", tmp_path / "blind.key.json"
+    run(capsys, "compare", trained, "-o", page, "--trials", 2, "--seconds", 1, "--seed", 1)
+    text = page.read_text("utf-8")
+    assert "network" not in text and "blend tree" not in text  # nothing in the page gives it away
+    known = json.loads(key.read_text())
+    assert [{trial["A"], trial["B"]} for trial in known["trials"]] == [{"network", "blend tree"}] * 2
+    for name, choice in (("a", "A"), ("b", "B"), ("c", "same")):
+        votes = [{"trial": 1, "choice": choice, "seconds": 1.0}, {"trial": 2, "choice": "same", "seconds": 1.0}]
+        (tmp_path / f"{name}.json").write_text(json.dumps({"test": known["test"], "votes": votes}))
+    voted = [tmp_path / f"{name}.json" for name in "abc"]
+    out = run(capsys, "compare", "--count", key, *voted).out
+    assert "3 voters: network 1, blend tree 1, no difference 4" in out and "1.000" in out
+    voted[0].write_text(json.dumps({"test": "other", "votes": []}))
+    assert "another test" in run(capsys, "compare", "--count", key, *voted, code=1).err
+    voted[0].write_text("{}")
+    assert "no votes" in run(capsys, "compare", "--count", key, *voted, code=1).err
+    assert "no key" in run(capsys, "compare", "--count", voted[0], *voted, code=1).err
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [

@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pfnnc import Clip, Skeleton, evaluate, make_gait_clip
-from pfnnc.viewer import write_page
+from pfnnc.viewer import write_page, write_trials
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +147,17 @@ def test_a_folder_that_is_not_there(tmp_path, walk):
         write_page(tmp_path / "no" / "a.html", walk.clip)
 
 
+def test_trials_say_nothing_of_what_they_are(tmp_path, walk):
+    write_trials(tmp_path / "t.html", [(walk.clip, walk.clip.mirror())] * 3, test="x", question="which?")
+    page = Page((tmp_path / "t.html").read_text("utf-8"))
+    data = json.loads(page.scripts[0])
+    assert [[clip["title"] for clip in pair] for pair in data["trials"]] == [["A", "B"]] * 3
+    assert "walk" not in page.scripts[0]
+    for trials in ([], [(walk.clip,)], [(walk.clip, 3)], [(walk.clip, walk.clip[:0])]):
+        with pytest.raises(ValueError, match="trials"):
+            write_trials(tmp_path / "u.html", trials, test="x", question="which?")
+
+
 def browser():
     for name in ("chromium", "chromium-browser", "google-chrome"):
         if shutil.which(name):
@@ -183,6 +194,24 @@ def test_it_runs_in_a_browser(tmp_path, walk):
     blue = (image[..., 2] > image[..., 0] + 0.25)[:, :490].sum()
     orange = (image[..., 0] > image[..., 2] + 0.25)[:, 510:].sum()
     assert blue > 3000 and orange > 3000  # both figures are drawn, each on its side
+
+
+@pytest.mark.slow
+def test_votes_in_a_browser(tmp_path, walk):
+    run = browser()
+    page = tmp_path / "t.html"
+    write_trials(page, [(walk.clip, walk.clip.mirror())] * 2, test="x", question="which?")
+    text = page.read_text("utf-8")
+    probe = (
+        "<script>window.onerror = (message) => { document.title = 'ERROR ' + message; };"
+        "setTimeout(() => { byId('vote-a').click(); byId('vote-same').click();"
+        "const said = votes.map((v) => [v.trial, v.choice]);"
+        "document.title = JSON.stringify(said) + byId('download').hidden; }, 300);</script>"
+    )
+    page.write_text(text.replace("<body>", "<body>" + probe), "utf-8")
+    options = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"]
+    dump = subprocess.run([*run, *options], capture_output=True, text=True, timeout=120).stdout
+    assert re.search("<title>(.*?)</title>", dump).group(1) == '[[1,"A"],[2,"same"]]false'
 
 
 def test_plots_return_their_axes(walk):

@@ -1,6 +1,6 @@
 """Looking at motion: a page that plays clips, plots with Matplotlib. Not imported by `import pfnnc`."""
 
-from .page import write_page
+from .page import write_page, write_trials
 from .plots import plot_feet, plot_joint_angles, plot_trajectory, save_plots
 
-__all__ = ["plot_feet", "plot_joint_angles", "plot_trajectory", "save_plots", "write_page"]
+__all__ = ["plot_feet", "plot_joint_angles", "plot_trajectory", "save_plots", "write_page", "write_trials"]

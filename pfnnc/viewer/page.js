@@ -13,20 +13,22 @@ function bytes(text) {
   return out.buffer;
 }
 
-const clips = data.clips.map((c, index) => {
-  const root = new Float32Array(bytes(c.root));
-  const offset = new Int16Array(bytes(c.points));
-  return {
-    ...c, index, root, offset,
+let clips, size, duration, frameTime;
+
+function unpack(shown) {
+  clips = shown.map((c, index) => ({
+    ...c, index,
+    root: new Float32Array(bytes(c.root)),
+    offset: new Int16Array(bytes(c.points)),
     phase: c.phase ? new Float32Array(bytes(c.phase)) : null,
     contact: c.contacts ? new Uint8Array(bytes(c.contacts)) : null,
     duration: Math.max(0, c.frames - 1) / c.fps,
     now: new Float32Array(3 * c.count),
-  };
-});
-const size = Math.max(...clips.map((c) => c.size)) || 1;  // height of the figure: the measure of everything drawn
-const duration = Math.max(...clips.map((c) => c.duration));
-const frameTime = 1 / Math.max(...clips.map((c) => c.fps));
+  }));
+  size = Math.max(...clips.map((c) => c.size)) || 1;  // height of the figure: the measure of everything drawn
+  duration = Math.max(...clips.map((c) => c.duration));
+  frameTime = 1 / Math.max(...clips.map((c) => c.fps));
+}
 
 function pose(clip, time) {  // positions at a time, straight between two frames
   const at = Math.min(Math.max(time * clip.fps, 0), clip.frames - 1);
@@ -48,12 +50,12 @@ function pointAt(clip, frame, joint, out) {
 
 // ---- camera
 
-const start = { yaw: 0.85, pitch: 0.22, distance: 2.2 * size };
+const start = { yaw: 0.85, pitch: 0.22, distance: 2.2 };  // distance in heights of the figure
 const camera = { ...start, target: [0, 0, 0] };
 let follow = true, trails = true, together = false, playing = false, time = 0, rate = 1, last = 0;
 
 function home() {
-  Object.assign(camera, start);
+  Object.assign(camera, start, { distance: start.distance * size });
   const box = [Infinity, Infinity, -Infinity, -Infinity];
   for (const c of clips) {
     for (let f = 0; f < c.frames; f++) {
@@ -62,7 +64,7 @@ function home() {
     }
   }
   camera.target = [(box[0] + box[2]) / 2, clips[0].floor + 0.5 * size, (box[1] + box[3]) / 2];
-  if (!follow) camera.distance = Math.max(start.distance, 0.9 * Math.hypot(box[2] - box[0], box[3] - box[1]) + size);
+  if (!follow) camera.distance = Math.max(start.distance * size, 0.9 * Math.hypot(box[2] - box[0], box[3] - box[1]) + size);
 }
 
 class View {
@@ -364,9 +366,6 @@ byId("follow").addEventListener("change", (event) => { follow = event.target.che
 byId("trails").addEventListener("change", (event) => { trails = event.target.checked; draw(); });
 byId("together").addEventListener("change", (event) => { together = event.target.checked; arrange(); });
 byId("reset").addEventListener("click", () => { home(); draw(); });
-byId("together-label").hidden = clips.length < 2;
-if (clips.length < 2) byId("together-label").style.display = "none";
-
 document.addEventListener("keydown", (event) => {
   if (event.target.matches("select, input[type=range]") && event.key !== " ") return;
   const action = { " ": () => play(!playing), ArrowLeft: () => stepBy(-1), ArrowRight: () => stepBy(1), r: () => { home(); draw(); } }[event.key];
@@ -402,14 +401,49 @@ stage.addEventListener("wheel", (event) => { event.preventDefault(); zoom(Math.e
 const timelineSeek = (event) => { const box = byId("timeline").getBoundingClientRect(); seek((event.clientX - box.left - 14) / (box.width - 14) * duration); };
 byId("timeline").addEventListener("pointerdown", (event) => { byId("timeline").setPointerCapture(event.pointerId); timelineSeek(event); });
 byId("timeline").addEventListener("pointermove", (event) => { if (event.buttons) timelineSeek(event); });
-new ResizeObserver(draw).observe(stage);
+new ResizeObserver(() => views.length && draw()).observe(stage);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", arrange);
 
-home();
+// ---- trials of a blind test, or the one pair of a plain page
+
+const trials = data.trials || [data.clips], votes = [];
+let trial = 0, opened = 0;
+
+function open(n) {
+  trial = n;
+  unpack(trials[n]);
+  byId("together-label").style.display = clips.length < 2 || data.question ? "none" : "";
+  byId("question").textContent = data.question ? `${n + 1} of ${trials.length}: ${data.question}` : "";
+  time = 0; opened = performance.now();
+  home();
+  arrange();
+}
+
+function vote(choice) {
+  votes.push({ trial: trial + 1, choice, seconds: Math.round((performance.now() - opened) / 100) / 10 });
+  if (trial + 1 < trials.length) { open(trial + 1); return; }
+  byId("question").textContent = "Thank you. Please download your votes and send them back.";
+  for (const id of ["vote-a", "vote-b", "vote-same"]) byId(id).disabled = true;
+  byId("download").hidden = false;
+}
+
+function download() {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(new Blob([JSON.stringify({ test: data.test, votes }, null, 1)], { type: "application/json" }));
+  link.download = "votes.json";
+  link.click();
+}
+
+byId("votes").hidden = !data.question;
+byId("vote-a").addEventListener("click", () => vote("A"));
+byId("vote-b").addEventListener("click", () => vote("B"));
+byId("vote-same").addEventListener("click", () => vote("same"));
+byId("download").addEventListener("click", download);
+
 const asked = new URLSearchParams(location.hash.slice(1));  // page.html#t=2.5 stands at 2.5 s, #together=1 lays both over each other
-together = asked.get("together") === "1" && clips.length > 1;
+together = asked.get("together") === "1" && trials[0].length > 1;
 byId("together").checked = together;
-arrange();
+open(0);
 if (asked.has("t")) seek(asked.get("t"));
 else if (!matchMedia("(prefers-reduced-motion: reduce)").matches) play(true);
 requestAnimationFrame((now) => { last = now; requestAnimationFrame(tick); });

@@ -64,13 +64,33 @@ def write_page(
             raise ValueError(f"clips[{i}] must have 1 to {MOST_FRAMES} frames, got {len(clip)}")
         part = [_one_each(given, name, len(clips))[i] for given, name in _named(titles, phases, contacts, feet)]
         shown.append(_clip_data(clip, i, *part))
-    text = json.dumps({"clips": shown}, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
+    _write(path, heading or " and ".join(item["title"] for item in shown), {"clips": shown})
+
+
+def write_trials(path: str | os.PathLike, trials: Sequence[Sequence[Clip]], *, test: str, question: str) -> None:
+    """Write a page of a blind test: pairs of clips under the names A and B, and votes as a file to download.
+
+    test: what the votes are to be known by. Nothing in the page tells what A and B are: the caller keeps the key.
+    """
+    shown = []
+    for i, pair in enumerate(trials):
+        if len(pair) != 2 or not all(isinstance(clip, Clip) and len(clip) for clip in pair):
+            raise ValueError(f"trials[{i}] must be two clips with frames")
+        shown.append(
+            [_clip_data(clip, n, name, None, None, None) for n, (clip, name) in enumerate(zip(pair, "AB", strict=True))]
+        )
+    if not shown:
+        raise ValueError("trials must hold at least one pair")
+    _write(path, "blind test", {"trials": shown, "test": str(test), "question": str(question)})
+
+
+def _write(path, heading: str, data: dict) -> None:
     source = {kind: files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
     page = Template(source["html"]).substitute(
-        title=html.escape(heading or " and ".join(item["title"] for item in shown)),
+        title=html.escape(heading),
         style=source["css"],
         script=source["js"],
-        data=text,
+        data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     )
     with written_whole(path, "w", encoding="utf-8") as file:
         file.write(page)
