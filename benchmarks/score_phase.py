@@ -71,7 +71,7 @@ def score_set(folder: Path, method: str, options: dict) -> None:
         d = (difference - offset + 0.5) % 1 - 0.5
         print(
             f"  {name:30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f} {unlabelled:9.1%} {fast:12.1%}"
-            f" {labelled:12.1%} of {idle:<6} {circular_mean(d):+7.3f}"
+            f" {labelled if idle else 0:12.1%} of {idle:<6} {circular_mean(d):+7.3f}"
         )
     d = (np.concatenate(differences) - offset + 0.5) % 1 - 0.5
     print(f"  {'all frames':30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f}\n")
