@@ -1,5 +1,10 @@
 """Root motion against rational and 50-digit arithmetic, and against the laws that it must obey."""
 
+import hashlib
+import os
+import pickle
+import subprocess
+import sys
 from fractions import Fraction
 
 import mpmath
@@ -391,7 +396,6 @@ def test_shapes_and_kinds():
 
 
 def test_pickle_keeps_a_track():
-    import pickle
 
     for track in (LAB, quarter_circle(), RootTrack([0, 1], [0, 1], loop=False, max_cycles=5)):
         other = pickle.loads(pickle.dumps(track))
@@ -615,3 +619,28 @@ def test_bad_clips():
         pfnnc.apply_root_motion(track, in_place, 0, 1e5, fps=1e9)
     with pytest.raises(TypeError, match="track must be a RootTrack"):
         pfnnc.apply_root_motion(None, in_place)
+
+
+def test_every_instruction_set_gives_the_same_bits():
+
+    code = """
+import hashlib, numpy as np, pfnnc
+rng, digest = np.random.default_rng(0), hashlib.sha256()
+for keys in (2, 4, 8, 9, 100):
+    for width in (1, 2, 3):
+        times = np.concatenate([[0], np.cumsum(rng.uniform(0.1, 1, keys - 1))])
+        track = pfnnc.RootTrack(times, rng.normal(size=(keys, width)))
+        for span in (1, 50):
+            t = np.sort(rng.uniform(-0.1 * span, span, 1003)) * times[-1]
+            digest.update(track.delta(t, t + 0.01).tobytes())
+            one = [track.delta(a, a + 0.01) for a in t[::97]]
+            assert np.allclose(one, track.delta(t, t + 0.01)[::97], rtol=0, atol=1e-12)
+print(digest.hexdigest())
+"""
+    found = {
+        isa: subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PFNNC_ISA": isa}, capture_output=True, text=True, check=True
+        ).stdout
+        for isa in ("portable", "sse2", "avx2", "avx512")
+    }
+    assert len(set(found.values())) == 1 and len(found["sse2"].strip()) == hashlib.sha256().digest_size * 2

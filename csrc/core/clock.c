@@ -33,6 +33,12 @@ static bool moved(pfnn_moment *to, const pfnn_clock *clock, pfnn_moment from, pf
         return true;
     }
 
+    // mostly a step stays in its cycle
+    if (local.high > 0 && local.high < duration) {
+        *to = (pfnn_moment){from.cycle, local.high, local.low};
+        return true;
+    }
+
     // whole cycles come off in one exact product; its quotient may be one off
     double whole = floor(local.high / duration);
     if (!(fabs(whole) <= most_cycles))
@@ -174,7 +180,7 @@ void pfnn_clock_consume(double *translation, double *rotation, pfnn_clock *clock
 
     // a seek since the last call has moved everybody to where it went
     pfnn_moment from = cursor->seeks == clock->seeks ? cursor->at : clock->anchor, to = clock->now;
-    double scale = pfnn_track_duration(track) / clock->duration, end = pfnn_track_duration(track);
+    double end = pfnn_track_duration(track), scale = end == clock->duration ? 1 : end / clock->duration;
     double local0 = shown(clock, from) * scale, local1 = shown(clock, to) * scale;
     bool unrolls = clock->play == PFNN_PLAY_LOOP;
 

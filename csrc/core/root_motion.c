@@ -19,35 +19,6 @@
 /* positions and durations beyond this could overflow when they are multiplied */
 static const double largest = 1e100;
 
-struct pfnn_track {
-    int64_t count;   /* keys */
-    int dimensions;  /* of a position, 1..3 */
-    bool rotates, loop;
-    double duration, inverse_duration;
-    double limit;    /* largest |time|, s */
-
-    /* keys; `points` and `turns` are relative to the first key, `positions` and `rotations` as given */
-    double *times;     /* (count,) s */
-    double *positions; /* (count, dimensions) m */
-    double *points;    /* (count, dimensions) m */
-    double *slopes;    /* (count - 1, dimensions) m/s */
-    double *rotations; /* (count, 4), unit, or NULL */
-    double *turns;     /* (count, 4), unit, or NULL */
-
-    /* which keys lie in an interval of 1 / per_second s: segment table[j] to table[j + 1] */
-    uint32_t *table;   /* (buckets + 1,) */
-    int64_t buckets;
-    double per_second;
-
-    /* M as a screw: n cycles turn by n * 2 * half_turns * 2 pi about `axis` and slide by n * along */
-    double axis[3];
-    pfnn_pair half_turns; /* half the angle of M, in turns */
-    double sine;          /* of half the angle of M, 0 where M does not turn */
-    double along[3];      /* the part of M's translation along the axis */
-    double across[3];     /* the rest */
-    double side[3];       /* axis x across */
-};
-
 /* ---- making a track ------------------------------------------------------------------------ */
 
 static pfnn_status check_keys(const double *times, const double *positions, const double *rotations, int64_t count,
@@ -90,19 +61,6 @@ static pfnn_status check_keys(const double *times, const double *positions, cons
             return pfnn_fail(error, PFNN_ERROR_VALUE, i, "rotations[%lld] is a zero quaternion, which is no rotation", (long long)i);
     }
     return PFNN_OK;
-}
-
-/* the segment in which `local` lies, by halving: low <= segment <= high */
-static int64_t search(const double *times, double local, int64_t low, int64_t high)
-{
-    while (low < high) {
-        int64_t middle = low + (high - low + 1) / 2;
-        if (times[middle] <= local)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
 }
 
 static void fill_table(pfnn_track *track)
@@ -303,30 +261,7 @@ void pfnn_track_cycle(double *translation, double *rotation, const pfnn_track *t
 
 /* ---- where a time lies --------------------------------------------------------------------- */
 
-/* the segment of `local`; `guess` is where the last one was */
-static inline int64_t find(const pfnn_track *track, double local, int64_t guess)
-{
-    const double *times = track->times;
-    int64_t last = track->count - 2;
-    if (!track->buckets) { // counting through a few keys mispredicts nothing
-        int64_t segment = 0;
-        for (int64_t i = 1; i <= last; i++)
-            segment += local >= times[i];
-        return segment;
-    }
-    if (times[guess] <= local) { // mostly the same segment or the next one
-        if (local < times[guess + 1])
-            return guess;
-        if (guess < last && local < times[guess + 2])
-            return guess + 1;
-    }
-    int64_t bucket = (int64_t)(local * track->per_second);
-    if (bucket >= track->buckets)
-        bucket = track->buckets - 1;
-    return search(times, local, track->table[bucket], track->table[bucket + 1]);
-}
-
-static bool wraps_exactly(const pfnn_track *track, double time, int64_t *cycle, double *local)
+void pfnn_track_wrap_exactly(const pfnn_track *track, double time, int64_t *cycle, double *local)
 {
     // time - cycle * duration as an exact pair, so that its sign decides rightly
     pfnn_pair off = pfnn_pair_product((double)*cycle, track->duration), end = {-track->duration, 0};
@@ -339,26 +274,6 @@ static bool wraps_exactly(const pfnn_track *track, double time, int64_t *cycle, 
         ++*cycle;
     }
     *local = rest.high;
-    return true;
-}
-
-/* cycle and time within it, in [0, duration]; false for a time that is refused */
-static inline bool wrap(const pfnn_track *track, double time, int64_t *cycle, double *local)
-{
-    if (!track->loop) {
-        *cycle = 0;
-        *local = time > 0 ? (time < track->duration ? time : track->duration) : 0;
-        return fabs(time) < INFINITY;
-    }
-    if (!(fabs(time) <= track->limit))
-        return false;
-    double quotient = time * track->inverse_duration;
-    *cycle = (int64_t)quotient;
-    *cycle -= (double)*cycle > quotient;
-    *local = time;
-    if (*cycle == 0 && time >= 0 && time < track->duration)
-        return true;
-    return wraps_exactly(track, time, cycle, local);
 }
 
 bool pfnn_track_split(int64_t *cycle, double *phase, const pfnn_track *track, double time)
@@ -369,7 +284,7 @@ bool pfnn_track_split(int64_t *cycle, double *phase, const pfnn_track *track, do
     if (!(fabs(time) <= track->limit))
         return false;
     at = (int64_t)floor(time * track->inverse_duration);
-    wraps_exactly(track, time, &at, &local);
+    pfnn_track_wrap_exactly(track, time, &at, &local);
     *cycle = at;
     *phase = local / track->duration;
     if (*phase >= 1)
@@ -382,7 +297,7 @@ bool pfnn_track_split(int64_t *cycle, double *phase, const pfnn_track *track, do
 void pfnn_track_sample(double *position, double *rotation, const pfnn_track *track, double phase)
 {
     double local = phase < 1 ? phase * track->duration : track->duration;
-    int64_t i = find(track, local, 0);
+    int64_t i = pfnn_track_find(track, local, 0);
     double share = (local - track->times[i]) / (track->times[i + 1] - track->times[i]);
     const double *a = track->positions + i * track->dimensions, *b = a + track->dimensions;
 
@@ -392,10 +307,9 @@ void pfnn_track_sample(double *position, double *rotation, const pfnn_track *tra
         pfnn_quat_slerp(rotation, track->rotations + 4 * i, track->rotations + 4 * i + 4, share);
 }
 
-/* the pose L at `local`; returns the segment */
-static int64_t pose(double point[3], double turn[4], const pfnn_track *track, double local, int64_t guess)
+int64_t pfnn_track_pose(double point[3], double turn[4], const pfnn_track *track, double local, int64_t guess)
 {
-    int64_t i = find(track, local, guess);
+    int64_t i = pfnn_track_find(track, local, guess);
     double since = local - track->times[i];
     for (int d = 0; d < 3; d++)
         point[d] = track->points[3 * i + d] + track->slopes[3 * i + d] * since;
@@ -429,8 +343,7 @@ static void screw_power(double translation[3], double rotation[4], const pfnn_tr
         rotation[1 + d] = sine * track->axis[d];
 }
 
-/* L(local0)^-1 M^n L(local1) from poses */
-static void rigid_delta(double translation[3], double rotation[4], const pfnn_track *track, double n, const double point0[3],
+void pfnn_track_rigid_delta(double translation[3], double rotation[4], const pfnn_track *track, double n, const double point0[3],
                         const double turn0[4], const double point1[3], const double turn1[4])
 {
     double step[3], slide[3], turned[4] = {turn1[0], turn1[1], turn1[2], turn1[3]}, back[4];
@@ -466,12 +379,12 @@ void pfnn_track_delta_local(double *translation, double *rotation, const pfnn_tr
     double n = cycles_between(cycle1, cycle0);
     if (track->rotates) {
         double point0[3], point1[3], turn0[4], turn1[4], unused[4];
-        int64_t guess = pose(point0, turn0, track, local0, 0);
-        pose(point1, turn1, track, local1, guess);
-        rigid_delta(translation, rotation ? rotation : unused, track, n, point0, turn0, point1, turn1);
+        int64_t guess = pfnn_track_pose(point0, turn0, track, local0, 0);
+        pfnn_track_pose(point1, turn1, track, local1, guess);
+        pfnn_track_rigid_delta(translation, rotation ? rotation : unused, track, n, point0, turn0, point1, turn1);
         return;
     }
-    int64_t i0 = find(track, local0, 0), i1 = find(track, local1, i0);
+    int64_t i0 = pfnn_track_find(track, local0, 0), i1 = pfnn_track_find(track, local1, i0);
     double since0 = local0 - track->times[i0], since1 = local1 - track->times[i1];
     const double *stride = track->points + (track->count - 1) * track->dimensions;
     for (int d = 0; d < track->dimensions; d++) {
@@ -486,73 +399,6 @@ void pfnn_track_delta(double *translation, double *rotation, const pfnn_track *t
 {
     pfnn_track_delta_local(translation, rotation, track, cycle0, phase0 < 1 ? phase0 * track->duration : track->duration,
                            cycle1, phase1 < 1 ? phase1 * track->duration : track->duration);
-}
-
-/* `dimensions` is a constant at each call, so that the compiler unrolls the innermost loop */
-static inline int64_t plain_deltas(double *out, int *which, const pfnn_track *track, const double *t0, const double *t1,
-                                   int64_t n, int dimensions)
-{
-    const double *times = track->times, *points = track->points, *slopes = track->slopes;
-    double stride[3] = {0, 0, 0};
-    for (int d = 0; d < dimensions; d++)
-        stride[d] = points[(track->count - 1) * dimensions + d];
-
-    int64_t guess = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t k0, k1;
-        double local0, local1;
-        if (!wrap(track, t0[i], &k0, &local0)) {
-            *which = 0;
-            return i;
-        }
-        if (!wrap(track, t1[i], &k1, &local1)) {
-            *which = 1;
-            return i;
-        }
-        int64_t i0 = find(track, local0, guess), i1 = guess = find(track, local1, i0);
-        double since0 = local0 - times[i0], since1 = local1 - times[i1], cycles = (double)(k1 - k0);
-        const double *p0 = points + i0 * dimensions, *s0 = slopes + i0 * dimensions;
-        const double *p1 = points + i1 * dimensions, *s1 = slopes + i1 * dimensions;
-        for (int d = 0; d < dimensions; d++)
-            out[i * dimensions + d] = cycles * stride[d] + ((p1[d] + s1[d] * since1) - (p0[d] + s0[d] * since0));
-    }
-    return -1;
-}
-
-static int64_t rigid_deltas(double *translations, double *rotations, int *which, const pfnn_track *track, const double *t0,
-                            const double *t1, int64_t n)
-{
-    int64_t guess = 0;
-    for (int64_t i = 0; i < n; i++) {
-        int64_t k0, k1;
-        double local0, local1, point0[3], point1[3], turn0[4], turn1[4];
-        *which = 0;
-        if (!wrap(track, t0[i], &k0, &local0))
-            return i;
-        *which = 1;
-        if (!wrap(track, t1[i], &k1, &local1))
-            return i;
-        guess = pose(point0, turn0, track, local0, guess);
-        guess = pose(point1, turn1, track, local1, guess);
-        rigid_delta(translations + 3 * i, rotations + 4 * i, track, (double)(k1 - k0), point0, turn0, point1, turn1);
-    }
-    return -1;
-}
-
-int64_t pfnn_track_deltas(double *translations, double *rotations, int *which, const pfnn_track *track, const double *t0,
-                          const double *t1, int64_t n)
-{
-    *which = 0;
-    if (track->rotates)
-        return rigid_deltas(translations, rotations, which, track, t0, t1, n);
-    switch (track->dimensions) {
-    case 1:
-        return plain_deltas(translations, which, track, t0, t1, n, 1);
-    case 2:
-        return plain_deltas(translations, which, track, t0, t1, n, 2);
-    default:
-        return plain_deltas(translations, which, track, t0, t1, n, 3);
-    }
 }
 
 /* ---- the way between two times ------------------------------------------------------------- */
@@ -577,14 +423,14 @@ static bool find_way(way *found, const pfnn_track *track, double t0, double t1)
 {
     int64_t cycle1, segments = track->count - 1;
     double local1;
-    if (!wrap(track, t0, &found->cycle0, &found->local0) || !wrap(track, t1, &cycle1, &local1))
+    if (!pfnn_track_wrap(track, t0, &found->cycle0, &found->local0) || !pfnn_track_wrap(track, t1, &cycle1, &local1))
         return false;
     if (!(fabs((double)found->cycle0) < 4e15 / (double)segments && fabs((double)cycle1) < 4e15 / (double)segments))
         return false; // keys could no longer be numbered
 
     found->step = t1 < t0 ? -1 : 1;
-    found->first = found->cycle0 * segments + find(track, found->local0, 0);
-    found->last = cycle1 * segments + find(track, local1, 0);
+    found->first = found->cycle0 * segments + pfnn_track_find(track, found->local0, 0);
+    found->last = cycle1 * segments + pfnn_track_find(track, local1, 0);
     if (!track->loop) { // the two ends of a one-shot clip are keys too
         found->first = t0 < 0 ? -1 : t0 >= track->duration ? segments : found->first;
         found->last = t1 < 0 ? -1 : t1 >= track->duration ? segments : found->last;
@@ -631,7 +477,7 @@ void pfnn_track_path(double *times, double *translations, double *rotations, con
             times[j] = t0;
         } else if (j == length - 1) {
             times[j] = t1;
-            wrap(track, t1, &cycle, &local);
+            pfnn_track_wrap(track, t1, &cycle, &local);
         } else {
             int64_t key = found.first + found.step * (j - 1), i;
             times[j] = key_time(track, key);
