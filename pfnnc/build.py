@@ -109,7 +109,7 @@ def build_dataset(
     else:
         entries = run(recipe, sources, executor, progress)
 
-    manifest = {**recipe.settings(), "units": UNITS, "columns": list(spec.columns), **assembled(entries, arrays)}
+    manifest = {**recipe.settings(), "units": UNITS, "columns": list(spec.columns), **assembled(entries, arrays, rate)}
     with written_whole(Path(out) / MANIFEST, "w", encoding="utf-8") as file:
         json.dump(manifest, file, allow_nan=False, indent=1)
     remove_others(arrays, entries)
@@ -204,17 +204,17 @@ def encoded(recipe: Recipe, key: str, path: str) -> dict:
     clip, labels, notes = loaded(recipe, path)
     phase = getattr(labels, "phase", labels)
     phase = _check.phases(phase, "phase", (len(clip),), nan=True, dtype=np.float64)
+    if np.isnan(phase).all():
+        raise ValueError("no frame has a phase")
     contacts = getattr(labels, "contacts", None) if recipe.spec.contacts else None
     copies = []
     for i, speed in enumerate(recipe.speeds):
         shown, own, touching = _augment.played(clip, phase, contacts, speed, recipe.rate)
-        if np.isnan(own).all():
-            raise ValueError("no frame has a phase")
         rows = np.ascontiguousarray(recipe.spec.encode(shown, contacts=touching), recipe.dtype)
         _check.check_finite(rows, "features")
         parts = {"rows": rows, "phase": own, "track": path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))}
         if i == 0:
-            parts["prints"] = _split.clip_fingerprints(shown)
+            parts["prints"] = _split.clip_fingerprints(clip)
         files = {part: write_array(recipe.arrays / f"{key}.{i}.{part}.npy", array) for part, array in parts.items()}
         copies.append({"speed": speed, "frames": len(rows), "phaseless": int(np.isnan(own).sum()), "arrays": files})
     return {
@@ -311,16 +311,15 @@ def run(recipe: Recipe, sources: list[tuple[str, str]], executor: Executor, show
             future.cancel()
 
 
-def assembled(entries: list[dict], arrays: Path) -> dict:
+def assembled(entries: list[dict], arrays: Path, rate: float) -> dict:
     """The manifest's tables: recordings, skeletons, clips and where each stands on its group's common time."""
     kept = [entry for entry in entries if entry["copies"]]
     if not kept:
         reasons = "; ".join(f"{entry['name']}: {entry['dropped']}" for entry in entries[:5])
         raise ValueError(f"no recording can be used: {reasons}")
     prints = [np.load(arrays / entry["copies"][0]["arrays"]["prints"]["name"], mmap_mode="r") for entry in kept]
-    copies = [
-        (i, copy["speed"] / entry["copies"][0]["speed"]) for i, entry in enumerate(kept) for copy in entry["copies"]
-    ]
+    # time in frames of the recordings: pieces of one need not begin on a frame of the data set
+    copies = [(i, copy["speed"] * entry["fps"] / rate) for i, entry in enumerate(kept) for copy in entry["copies"]]
     places: list[dict] = [{}] * len(copies)
     for g, group in enumerate(_split.with_copies(_split.by_content(prints), copies)):
         for clip, offset, speed in zip(group.clips, group.offsets, group.speeds, strict=True):

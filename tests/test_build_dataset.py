@@ -219,29 +219,26 @@ def test_recordings_of_any_kind_through_a_function(tmp_path):
 
 
 @pytest.mark.parametrize("by", ["clip", "block"])
-def test_copies_on_the_disk_stay_on_one_side(tmp_path, by):
+@pytest.mark.parametrize("fps", [30.0, 100.0])
+def test_copies_on_the_disk_stay_on_one_side(tmp_path, by, fps):
     """A file copied under another name, its mirror image, an overlapping piece, each at two speeds."""
     folder = tmp_path / "in"
     folder.mkdir()
     clips = {}
     for seed in range(4):
-        clip = random_clip(200, seed)
-        for kind, made, begin in [
-            ("a", clip, 0),
-            ("copy", clip, 0),
-            ("mirror", clip.mirror(), 0),
-            ("piece", clip[80:], 80),
-        ]:
+        clip = random_clip(300, seed, fps=fps)
+        pieces = {"a": (clip, 0), "copy": (clip, 0), "mirror": (clip.mirror(), 0), "piece": (clip[83:], 83)}
+        for kind, (made, begin) in pieces.items():
             save_bvh(folder / f"{seed}{kind}.bvh", made)
             clips[f"{seed}{kind}.bvh"] = (seed, begin)
     build_dataset(folder, SPEC, tmp_path / "out", label=label, speeds=(1.0, 1.25))
-    data = open_dataset(tmp_path / "out", input_len=4, output_len=2)
+    data = open_dataset(tmp_path / "out", input_len=3, output_len=1, stride=1)
     for seed in range(3):
         moments = []
         for part in data.split(0.3, by, seed):
             frames = np.array(sorted(frames_of(part)))
             take = np.array([clips[data.names[c]] for c in frames[:, 0]])
-            pace = np.array([1.0, 1.25])[frames[:, 0] % 2]
+            pace = np.array([1.0, 1.25])[frames[:, 0] % 2] * fps / 30
             moments.append(take[:, 0] * 1000 + take[:, 1] + frames[:, 1] * pace)
         assert all(len(part) for part in moments) and np.abs(moments[0][:, None] - moments[1]).min() > 1
 
