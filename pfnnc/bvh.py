@@ -88,7 +88,7 @@ def read_bvh(path: Source, *, encoding: str | None = None) -> BVHData:
     """
     label, text, _ = _contents(path)
     data, notes = _parse(label, text, encoding)
-    _warn(label, [*notes, *_lost_offsets(data)])
+    _warn(label, [*notes, *_several_roots(data), *_lost_offsets(data)])
     return data
 
 
@@ -148,7 +148,7 @@ def _parse(label: str, text: bytes, encoding: str | None, allow_zero_time: bool 
         raise BVHError(label, *error.args) from None
     raw_names, parents, offsets, channels, end_parents, end_offsets, frames, frame_time, declared, lines = parts
     notes = []
-    by_count, other_count, no_channels, end_channels, roots = lines
+    by_count, other_count, no_channels, end_channels, _ = lines
     if by_count:
         notes.append(f"line {by_count} is not one frame of {frames.shape[1]} values: read by their number")
     if other_count:
@@ -163,8 +163,6 @@ def _parse(label: str, text: bytes, encoding: str | None, allow_zero_time: bool 
         if name != unique:
             notes.append(f"more than one joint is called {name!r}: a clip calls the next one {unique!r}")
             break
-    if roots:
-        notes.append(f"line {roots} begins another ROOT: the file has {int((parents < 0).sum())}")
     end_sites = list(zip(end_parents.tolist(), end_offsets, strict=True))
     return BVHData(names, parents, offsets, channels, end_sites, frames, frame_time), notes
 
@@ -185,6 +183,12 @@ def _decoded(raw_names: list[bytes], encoding: str | None) -> tuple[list[str], l
             [name.decode("latin-1") for name in raw_names],
             [f"the name {name!r} is not UTF-8: names read as Latin-1, pass encoding= where they are in another one"],
         )
+
+
+def _several_roots(data: BVHData) -> list[str]:
+    roots = [repr(data.names[j]) for j in np.flatnonzero(data.parents < 0)]
+    more = ", ..." if len(roots) > 3 else ""
+    return [f"the file has {len(roots)} ROOTs, {', '.join(roots[:3])}{more}"] if len(roots) > 1 else []
 
 
 def _lost_offsets(data: BVHData) -> list[str]:
@@ -357,8 +361,6 @@ def _load(
     places = _local_places(data, positions == "add")
     rotations = _core.bvh_rotations(data.frames, _codes(data.channels))
     joint, note = _choose_root(data, places, rotations, root)
-    if root is not None:  # which settles what several roots leave open
-        notes = [text for text in notes if "another ROOT" not in text]
     clip = _clip_below(joint, data, places, rotations, scale, up, fps or _rate(data.frame_time), name)
     return label, clip, notes + note
 
@@ -395,8 +397,7 @@ def _choose_root(data: BVHData, places, rotations, root: str | None) -> tuple[in
         return names.index(root), []
     pelvis = _moving_pelvis(data, places, rotations)
     if pelvis == 0:
-        several = int((data.parents < 0).sum()) > 1
-        return 0, [f"took the first ROOT, {data.names[0]!r}: root= names another"] if several else []
+        return 0, [f"{note}: took the first, root= names another" for note in _several_roots(data)]
     return pelvis, [
         f"the ROOT {data.names[0]!r} stands still and {data.names[pelvis]!r} moves: took {data.names[pelvis]!r} as the "
         f"root, root={data.names[pelvis]!r} or root={data.names[0]!r} settles it"

@@ -560,6 +560,14 @@ size_t pfnn_decimal_write(char text[PFNN_DECIMAL_SIZE], double value)
         return (size_t)(p - text);
     }
 
+    // most recordings have at most six decimals: as an integer below 10^15 over 10^6 these are the fewest digits
+    double millionths = x * 1e6;
+    if (ROUNDS_ONCE && millionths < 1e15) {
+        uint64_t w = (uint64_t)(millionths + 0.5);
+        if (w && (double)w / 1e6 == x)
+            return (size_t)(p - text) + lay_out(p, w, -6);
+    }
+
     // the fewest digits that read back as the same double; 17 always do
     for (int digits = 15;; digits++) {
         int q;
