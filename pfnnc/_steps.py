@@ -284,15 +284,14 @@ def _strike_signs(
     """Where the line through the braking ends, and where the foot is no faster than the other one any more."""
     own, other, top = s.speed[:, foot], s.speed[:, 1 - foot], float(s.middle[start:stop, foot].max())
     fastest = float(own[start:stop].max())
-    braking = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1]) + 1
-    slow = _first(own < FALL[1] * fastest, braking)
-    if slow is None:
+    # the last time that the foot is fast, which may be after the other one has taken the lead
+    fast = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1])
+    braking = _first(own < FALL[0] * fastest, fast)
+    slow = None if braking is None else _first(own < FALL[1] * fastest, braking)
+    if braking is None or slow is None:
         end = _crossing(s.middle[:, foot], landed, FALL[1] * top)
     else:
-        high, low = (
-            _crossing(own, min(braking, len(own) - 1), FALL[0] * fastest),
-            _crossing(own, slow, FALL[1] * fastest),
-        )
+        high, low = _crossing(own, braking, FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
         end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)

@@ -17,6 +17,8 @@ WALKS = [
     ("turn", {}),
     ("auto", dict(speed=[(0, 1.2), (3, 1.2), (5, 3.0), (8, 3.0)])),
     ("walk", dict(speed=1.2, turn_rate=[(0, 0.0), (2, -1.0), (6, -1.0)])),
+    ("run", dict(speed=1.5)),
+    ("run", dict(speed=6.0)),  # each foot brakes while the other one is faster already
 ]
 
 
@@ -50,7 +52,7 @@ def test_strikes_of_made_clips_within_a_frame(kind, options, fps):
     made = pfnnc.make_gait_clip(kind, seconds=8, fps=fps, variation=0.5, **options)
     labels = pfnnc.label_phase(made.clip)
     errors = strike_errors(made, labels)
-    assert len(errors) >= 12 and errors.max() <= 1
+    assert len(errors) >= 12 and errors.max() <= 0.5
     assert distance(labels, made.phase) < 0.01
     assert not np.isnan(labels.phase[~np.isnan(made.phase)]).any()
     errors = strike_errors(made, pfnnc.label_phase(noisy(made.clip)))
