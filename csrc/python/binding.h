@@ -49,6 +49,7 @@ int pfnnc_add_bvh(PyObject *module);
 int pfnnc_add_skeleton(PyObject *module);
 int pfnnc_add_features(PyObject *module);
 int pfnnc_add_network(PyObject *module);
+int pfnnc_add_layers(PyObject *module);
 int pfnnc_add_training(PyObject *module);
 int pfnnc_add_synthesis(PyObject *module);
 int pfnnc_add_control(PyObject *module);
