@@ -13,13 +13,15 @@ The layer is ``y = sum_k a_k(p) (x W_k + b_k)``; its shares ``a_k`` come from on
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Self
 
 import numpy as np
 
 from . import _check, _core, _store
 
-__all__ = ["PFNNLayer", "SimplifiedPFNN"]
+__all__ = ["CompiledPFNN", "PFNNLayer", "SimplifiedPFNN", "load_pfnn_folder"]
 
 KERNELS = ("rbf", "cyclic", "catmull_rom")
 ACTIVATIONS = ("relu", "elu")
@@ -309,6 +311,25 @@ class SimplifiedPFNN(_Network):
         if wrong.any():
             raise ValueError(f"{_check.at(name, got, wrong)} is not the centre {wanted[np.argmax(wrong)]:g} of {self.kernel!r}")
 
+    def compile(self, weights: str = "float32", crowd: tuple[int, int] | None = None) -> "CompiledPFNN":
+        """An immutable copy for run time, see `CompiledPFNN`; later changes of this model do not reach it.
+
+        Parameters
+        ----------
+        weights : "float32" or "float16"
+            Float16 halves what one character has to read; sums stay float32. ``ValueError`` where a weight is over
+            65504.
+        crowd : (segments, rank) or None
+            Blend ``rank`` matrices for each of ``segments`` parts of the cycle beforehand; batches of 16 rows a
+            segment or more use them. (16, 4) suits ``rbf`` with 8 kernels and beta 8. It takes segments * rank /
+            n_kernels times the memory.
+
+        >>> model = SimplifiedPFNN(6, 2, hidden=8, seed=0)
+        >>> model.compile(weights="float16", crowd=(16, 4)).weights
+        'float16'
+        """
+        return CompiledPFNN(self, weights, crowd)
+
     def save(self, path: str | os.PathLike) -> None:
         """Write sizes, kernel, activation and parameters to one checksummed file, whole or not at all (``OSError``)."""
         _store.save(path, "network", self._to_arrays())
@@ -346,6 +367,154 @@ class SimplifiedPFNN(_Network):
             raise ValueError(f"{path} holds no network: it has no entry {error}") from None
         except (ValueError, TypeError) as error:
             raise ValueError(f"{path} holds no network: {error}") from None
+
+
+def load_pfnn_folder(path: str | os.PathLike) -> "PFNNFolder":
+    """The published weights of PFNN (Holden, Komura, Saito 2017) from a folder as its demo reads them.
+
+    The folder holds headerless little-endian float32: ``W0_000.bin``, ``b0_000.bin``, ... for layers 0, 1, 2 and the
+    samples of the phase function (each W as (output, input)), and ``Xmean.bin Xstd.bin Ymean.bin Ystd.bin``. There
+    are 50 samples (the demo's "constant" set, every 50th of a cycle), 10 ("linear") or 4 ("cubic", the control points
+    themselves). The four control points are recovered from 50 or 10 samples by least squares.
+
+    Returns
+    -------
+    PFNNFolder
+        ``.model`` (`SimplifiedPFNN` with "catmull_rom", "elu", 4 kernels), ``.x_mean .x_std .y_mean .y_std``, and
+        ``.residual``, the largest difference between a sample and the cubic through the control points.
+
+    ``FileNotFoundError`` where a file is missing; ``ValueError`` where sizes do not fit or a number is not finite.
+    """
+    folder = Path(path)
+    if not folder.is_dir():
+        raise FileNotFoundError(f"{folder} is no folder")
+    stats = {name: _floats(folder / f"{name}.bin") for name in ("Xmean", "Xstd", "Ymean", "Ystd")}
+    in_dim, out_dim = len(stats["Xmean"]), len(stats["Ymean"])
+    for name, count in (("Xstd", in_dim), ("Ystd", out_dim)):
+        if len(stats[name]) != count:
+            raise ValueError(f"{folder / name}.bin must have {count} numbers, got {len(stats[name])}")
+    samples = _sample_count(folder)
+    hidden = len(_floats(folder / "b0_000.bin"))
+    blend = _core.phase_shares(np.arange(samples) / samples, 4, 1.0, KERNELS.index("catmull_rom"))[0]
+    solve = np.linalg.pinv(blend)
+    model = SimplifiedPFNN(in_dim, out_dim, hidden, 4, kernel="catmull_rom", activation="elu", seed=0)
+    residual, sizes = 0.0, (in_dim, hidden, hidden, out_dim)
+    for i, (weights, bias) in enumerate(model._views()):
+        for letter, view, shape in (("W", weights, (sizes[i + 1], sizes[i])), ("b", bias, (sizes[i + 1],))):
+            table = np.stack([_floats(folder / f"{letter}{i}_{j:03}.bin", shape).ravel() for j in range(samples)])
+            points = solve @ table
+            residual = max(residual, float(np.abs(blend @ points - table).max()))
+            view[...] = points.reshape(4, *shape).swapaxes(1, -1)
+    return PFNNFolder(model, stats["Xmean"], stats["Xstd"], stats["Ymean"], stats["Ystd"], residual)
+
+
+@dataclass(frozen=True)
+class PFNNFolder:
+    """What `load_pfnn_folder` found: ``y = model((x - x_mean) / x_std, phase) * y_std + y_mean``."""
+
+    model: SimplifiedPFNN
+    x_mean: np.ndarray
+    x_std: np.ndarray
+    y_mean: np.ndarray
+    y_std: np.ndarray
+    residual: float
+
+
+def _sample_count(folder: Path) -> int:
+    for count in (50, 10, 4):
+        if (folder / f"W0_{count - 1:03}.bin").exists():
+            return count
+    raise FileNotFoundError(f"{folder} holds neither W0_049.bin, W0_009.bin nor W0_003.bin")
+
+
+def _floats(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:
+    """The float32 numbers of a file without header."""
+    data = path.read_bytes()
+    count = len(data) // 4 if shape is None else int(np.prod(shape))
+    if len(data) != 4 * count or count == 0:
+        wanted = "float32 numbers" if shape is None else f"{count} float32 numbers, {4 * count} bytes"
+        raise ValueError(f"{path} must hold {wanted}, got {len(data)} bytes")
+    values = np.frombuffer(data, "<f4").astype(np.float32)
+    _check.check_finite(values, str(path))
+    return values if shape is None else values.reshape(shape)
+
+
+class CompiledPFNN(_Network):
+    """A network made ready by `SimplifiedPFNN.compile`: immutable, safe to call from several threads at once.
+
+    ``runtime(x, phase, out=None)`` as the model's call, computed in float32 whatever the type of x.
+
+    Attributes
+    ----------
+    weights : "float32" or "float16"
+    crowd : (segments, rank) or None
+    error_bound : float
+        Twice the largest difference to the same network in float64 that 512 probe rows showed (standard normal, the
+        phase all round), relative to the largest output. Compared with the float64 parameters where the model has
+        those.
+    """
+
+    def __init__(self, model: SimplifiedPFNN, weights: str = "float32", crowd: tuple[int, int] | None = None):
+        if not isinstance(model, SimplifiedPFNN):
+            raise TypeError(f"model must be a SimplifiedPFNN, got {type(model).__name__}")
+        self.weights = _check.option(weights, "weights", ("float32", "float16"))
+        self.crowd = _crowd(crowd, model.n_kernels)
+        with np.errstate(over="ignore"):
+            parameters = model._parameters.astype(np.float32)
+        _check.check_finite(parameters, "parameters")
+        parameters.flags.writeable = True
+        self._set_up(model._sizes, {**model._options, "dtype": np.float32}, parameters)
+        if self.crowd and self.crowd[0] * self.crowd[1] * parameters.size > MOST_PARAMETERS * self.n_kernels:
+            raise ValueError(f"crowd={self.crowd} makes more than {MOST_PARAMETERS} blended parameters")
+        self._compile(weights == "float16", *(self.crowd or (0, 0)))
+        parameters.flags.writeable = False
+        self.error_bound = self._measure(model)
+
+    def _measure(self, model: SimplifiedPFNN) -> float:
+        rows = max(512, 16 * self.crowd[0] if self.crowd else 0)
+        x = np.random.default_rng(0).standard_normal((rows, self.in_dim), np.float32)
+        phase = np.arange(rows) / rows
+        with np.errstate(all="ignore"):
+            want = model(x.astype(np.float64), phase)
+            wrong = max(np.abs(self(part, p) - y).max() for part, p, y in ((x, phase, want), (x[:1], phase[:1], want[:1])))
+            return float(2 * wrong / max(np.abs(want).max(), np.finfo(np.float32).tiny))
+
+    @property
+    def activation(self) -> str:
+        """ "relu" or "elu"."""
+        return self._options["activation"]
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units."""
+        return self._sizes[1]
+
+    def __setattr__(self, name, value):
+        if "error_bound" in self.__dict__:
+            raise AttributeError(f"a compiled network is immutable, cannot set {name!r}")
+        super().__setattr__(name, value)
+
+    def __reduce__(self):
+        model = _rebuilt(SimplifiedPFNN, self._sizes, self._options, self._parameters.copy())
+        return CompiledPFNN, (model, self.weights, self.crowd)
+
+    def __copy__(self):
+        return self
+
+    def __repr__(self):
+        return (
+            f"CompiledPFNN({self.in_dim}, {self.out_dim}, hidden={self.hidden}, weights={self.weights!r}, "
+            f"crowd={self.crowd}, error_bound={self.error_bound:.1e} of max|y|)"
+        )
+
+
+def _crowd(value, kernels: int) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise TypeError(f"crowd must be None or (segments, rank), got {value!r}")
+    segments = _check.integer(value[0], "crowd[0]", least=1, most=4096)
+    return segments, _check.integer(value[1], "crowd[1]", least=1, most=kernels)
 
 
 def _size(value, name: str) -> int:

@@ -476,3 +476,121 @@ def test_an_unknown_instruction_set_is_named():
     environment = {**os.environ, "PFNNC_ISA": "mmx"}
     result = subprocess.run([sys.executable, "-c", "import pfnnc"], env=environment, capture_output=True, text=True, check=True)
     assert "PFNNC_ISA='mmx' is not to be had here" in result.stderr
+
+
+# ---- compiled networks
+
+
+@pytest.mark.parametrize("weights, goal", [("float32", 1e-6), ("float16", 1e-3)])
+@pytest.mark.parametrize("crowd", [None, (16, 5), (40, 4)])
+def test_compiled(weights, goal, crowd):
+    model = make(300, 45, 70, 8)
+    runtime = model.compile(weights=weights, crowd=crowd)
+    assert (runtime.weights, runtime.crowd) == (weights, crowd) and f"{runtime.error_bound:.1e} of max|y|" in repr(runtime)
+    for rows in (1, 7, 300, 1500):
+        x, phase = data(rows, 300)
+        close(runtime(x, phase), reference.forward(model, x, phase), goal)
+        assert runtime(x.astype(np.float64), phase).dtype == np.float64
+    close(runtime(x, phase), reference.forward(model, x, phase), runtime.error_bound)
+    y = runtime(x, phase)
+    model.fc1.weights[...] = 0
+    assert np.array_equal(runtime(x, phase), y)
+    with pytest.raises(AttributeError, match="immutable"):
+        runtime.weights = "float64"
+    with pytest.raises(ValueError, match="read-only"):
+        runtime._parameters[0] = 1
+    assert np.array_equal(pickle.loads(pickle.dumps(runtime))(x, phase), y)
+    assert np.array_equal(copy.deepcopy(runtime)(x, phase), y)
+
+
+@pytest.mark.parametrize("kernel, kernels, beta", [("rbf", 8, 8.0), ("cyclic", 16, 32.0), ("catmull_rom", 8, 1.0), ("rbf", 4, 8.0)])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_large_batches_are_exact_whatever_way_they_go(kernel, kernels, beta, dtype):
+    model = make(100, 33, 40, kernels, beta=beta, kernel=kernel, dtype=dtype)
+    x, phase = data(3000, 100)
+    phase[:2] = 0, 1
+    close(model(x, phase), reference.forward(model, x, phase), 1e-6)
+    before = pfnnc.get_num_threads()
+    try:
+        pfnnc.set_num_threads(1)
+        y = model(x, phase)
+        pfnnc.set_num_threads(3)
+        assert np.array_equal(model(x, phase), y)
+        assert np.array_equal(model(x[::-1], phase[::-1])[::-1], y)
+    finally:
+        pfnnc.set_num_threads(before)
+    crowded = np.full(1500, 0.3)  # all in one segment
+    close(model(x[:1500], crowded), reference.forward(model, x[:1500], crowded), 1e-6)
+    x[17, 3] = np.nan
+    with_nan = model(x, phase)
+    assert np.isnan(with_nan[17]).all() and np.array_equal(np.delete(with_nan, 17, 0), np.delete(y, 17, 0))
+
+
+def test_wrong_ways_to_compile():
+    model = make()
+    for options, error, message in [
+        (dict(weights="int8"), ValueError, "weights must be 'float32' or 'float16'"),
+        (dict(weights=16), TypeError, "weights must be a string"),
+        (dict(crowd=16), TypeError, "crowd must be None or"),
+        (dict(crowd=(16, 4, 2)), TypeError, "crowd must be None or"),
+        (dict(crowd=(0, 4)), ValueError, r"crowd\[0\] must be"),
+        (dict(crowd=(16, 7)), ValueError, r"crowd\[1\] must be"),
+        (dict(crowd=(16, 2.0)), TypeError, r"crowd\[1\] must be an integer"),
+    ]:
+        with pytest.raises(error, match=message):
+            model.compile(**options)
+    model.fc2.weights[1, 2, 3] = 1e5
+    with pytest.raises(ValueError, match="fc2 has a weight of 100000, which float16 cannot hold"):
+        model.compile(weights="float16")
+    with pytest.raises(TypeError, match="model must be a SimplifiedPFNN"):
+        pfnnc.CompiledPFNN(model.fc1)
+
+
+def test_float16_is_rounded_to_nearest_even():
+    model = SimplifiedPFNN(1, 1, 1, 1, seed=0)
+    for fc in (model.fc1, model.fc2, model.fc3):
+        fc.weights[...] = 1
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.standard_normal(500) * 10.0 ** rng.integers(-9, 5, 500), [65504, 65519.9, 6e-8, 2.9e-8, 0, 1 / 3]])
+    for value in np.abs(values[np.abs(values) < 65520]).astype(np.float32):
+        model.fc1.weights[...] = value
+        assert model.compile("float16")(np.ones((1, 1), np.float32), [0.5])[0, 0] == np.float32(np.float16(value))
+
+
+# ---- the published weights as files
+
+
+def write_folder(folder, controls, samples, rng):
+    sizes = [(7, 5), (7, 7), (4, 7)]
+    blend = reference.shares(np.arange(samples) / samples, 4, 1, "catmull_rom")
+    for i, (out, inputs) in enumerate(sizes):
+        for letter, points in zip("Wb", controls[i], strict=True):
+            for j, weights in enumerate(blend):
+                np.tensordot(weights, points, 1).astype("<f4").tofile(folder / f"{letter}{i}_{j:03}.bin")
+    for name, count in (("Xmean", 5), ("Xstd", 5), ("Ymean", 4), ("Ystd", 4)):
+        rng.random(count, np.float32).tofile(folder / f"{name}.bin")
+
+
+@pytest.mark.parametrize("samples", [50, 10, 4])
+def test_pfnn_folder(tmp_path, samples):
+    rng = np.random.default_rng(0)
+    controls = [(rng.standard_normal((4, o, i)), rng.standard_normal((4, o))) for o, i in ((7, 5), (7, 7), (4, 7))]
+    write_folder(tmp_path, controls, samples, rng)
+    found = pfnnc.load_pfnn_folder(tmp_path)
+    for fc, (weights, bias) in zip((found.model.fc1, found.model.fc2, found.model.fc3), controls, strict=True):
+        np.testing.assert_allclose(fc.weights, weights.swapaxes(1, 2), atol=2e-6)
+        np.testing.assert_allclose(fc.bias, bias, atol=2e-6)
+    assert found.residual < 1e-6 and found.x_mean.shape == (5,) and found.y_std.shape == (4,)
+    assert (found.model.kernel, found.model.activation) == ("catmull_rom", "elu")
+    (tmp_path / "W1_002.bin").write_bytes(b"123")
+    with pytest.raises(ValueError, match="W1_002.bin must hold 49 float32 numbers, 196 bytes, got 3 bytes"):
+        pfnnc.load_pfnn_folder(tmp_path)
+    np.full(49, np.nan, "<f4").tofile(tmp_path / "W1_002.bin")
+    with pytest.raises(ValueError, match=r"W1_002.bin\[0\]=nan is not finite"):
+        pfnnc.load_pfnn_folder(tmp_path)
+    (tmp_path / "W1_002.bin").unlink()
+    with pytest.raises(FileNotFoundError):
+        pfnnc.load_pfnn_folder(tmp_path)
+    for missing in ("none", "W0_000.bin"):
+        with pytest.raises(FileNotFoundError):
+            pfnnc.load_pfnn_folder(tmp_path / missing)

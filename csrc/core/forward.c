@@ -3,8 +3,7 @@
  *
  * Rows go in chunks through all layers, so that no thread waits for another between layers. The weights of a plain
  * network are read where they stand, so that a change of them is never missed: by few rows one matrix row after the
- * other, at the speed of the memory; by many rows two panels at a time, the next two fetched meanwhile. Those of a
- * compiled network are read from their packed copy. The kernels' shares enter where a tile of sums leaves the
+ * other, at the speed of the memory; by many rows two panels at a time, the next two fetched meanwhile. The kernels' shares enter where a tile of sums leaves the
  * registers; neither blended weights nor scaled inputs are ever formed.
  */
 #include "kernel.h"
@@ -15,33 +14,52 @@
 enum {
     CHUNK_ROWS = 264, /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
     GROUP = 2,        /* panels that are worked on at a time */
+    FEW_BLENDED = 16, /* rows a segment from which on a crowd's short cut pays: matrices blended beforehand, */
+    FEW_ON_THE_WAY = 60, /* or at each call */
     WIDE = 4          /* where so few rows are computed that tiles have so many panels, reading is the slower part */
 };
 
 /* How a tile reads its weights: see kernel.h. */
-typedef enum form { PACKED, HALF, DIRECT, TAIL } form;
+typedef enum form { PACKED, DIRECT, TAIL, HALF } form;
 
 typedef struct pfnn_rows {
     const void *data;
     pfnn_type type;
-    int64_t row, column; /* bytes */
+    int64_t row, column;  /* bytes */
+    const int64_t *index; /* which rows, or NULL: as they stand */
 } pfnn_rows;
 
 typedef struct forward {
-    const pfnn_net *net;
+    const pfnn_net *net;           /* whose parameters are used: a segment's where they are blended beforehand */
+    const pfnn_net_config *config; /* of the network itself */
     const pfnn_net_batch *batch;
     const pfnn_kernels *kernels;
     pfnn_type type; /* of the arithmetic */
     int64_t workers;
     char *workspace;
     size_t worker_bytes;
+    /* in a crowd: rows in the order of their segments, where each begins, and the segment's basis */
+    const int64_t *index, *begin;
+    const double *basis;
+    int rank;
+    bool blended;
 } forward;
 
 /* What a worker computes a chunk in. */
 typedef struct chunk_space {
     void *a, *w, *from, *to, *share;
-    double *exact;
 } chunk_space;
+
+static int64_t at_index(const int64_t *index, int64_t row)
+{
+    return index ? index[row] : row;
+}
+
+/* numbers that stand in `share` for a row */
+static int64_t share_row(const forward *f)
+{
+    return f->config->kernels + f->rank;
+}
 
 static size_t real_size(pfnn_type type)
 {
@@ -111,9 +129,7 @@ static int64_t least(int64_t a, int64_t b)
 
 static pfnn_type arithmetic(const pfnn_net *net, pfnn_type type)
 {
-    if (net->packed[0])
-        return PFNN_FLOAT32;
-    return net->config.type == PFNN_FLOAT32 && type == PFNN_FLOAT32 ? PFNN_FLOAT32 : PFNN_FLOAT64;
+    return net->half[0] || (net->config.type == PFNN_FLOAT32 && type == PFNN_FLOAT32) ? PFNN_FLOAT32 : PFNN_FLOAT64;
 }
 
 /* Cut a worker's memory into its parts; with space NULL, only measure. Each part begins on a cache line. */
@@ -125,50 +141,98 @@ static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, i
         widest = config->size[l] > widest ? config->size[l] : widest;
     widest = pfnn_padded(widest, panel);
 
-    size_t sizes[6] = {
+    size_t sizes[5] = {
         (size_t)(rows * PFNN_BLOCK * real),
         PFNN_BLOCK * PFNN_TILE_PANELS * PFNN_PANEL_BYTES,
         (size_t)(rows * widest * real),
         (size_t)(rows * widest * real),
-        (size_t)(rows * config->kernels * real),
-        (size_t)(rows * config->kernels) * sizeof(double),
+        (size_t)(rows * (config->kernels + (net->crowd ? net->crowd->rank : 0)) * real),
     };
-    void *parts[6] = {NULL};
+    void *parts[5] = {NULL};
     size_t at = (64 - ((uintptr_t)memory & 63)) & 63;
-    for (int i = 0; i < 6; i++) {
+    for (int i = 0; i < 5; i++) {
         if (memory)
             parts[i] = memory + at;
         at += (sizes[i] + 63) & ~(size_t)63;
     }
     if (space)
-        *space = (chunk_space){parts[0], parts[1], parts[2], parts[3], parts[4], parts[5]};
+        *space = (chunk_space){parts[0], parts[1], parts[2], parts[3], parts[4]};
     return at + 64;
+}
+
+/* Whether so many rows are worth sorting by segment. */
+static bool is_crowd(const pfnn_net *net, pfnn_type type, int64_t rows)
+{
+    int64_t few = net->crowd && net->crowd->nets ? FEW_BLENDED : FEW_ON_THE_WAY;
+    return net->crowd && rows >= few * net->crowd->segments && arithmetic(net, type) == net->config.type;
+}
+
+/* bytes of a crowd's index and of where its segments begin */
+static size_t crowd_bytes(const pfnn_net *net, pfnn_type type, int64_t rows)
+{
+    return is_crowd(net, type, rows) ? (size_t)(rows + 2 * net->crowd->segments + 2) * sizeof(int64_t) : 0;
 }
 
 size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads)
 {
     int64_t workers = least(threads, rows);
-    return (size_t)(workers > 1 ? workers : 1) *
+    return crowd_bytes(net, type, rows) + (size_t)(workers > 1 ? workers : 1) *
            lay_out(NULL, net, arithmetic(net, type), least(rows, CHUNK_ROWS), NULL);
 }
 
-/* One worker's share of the rows, chunk by chunk. */
-static void work(void *context, int64_t worker)
+/* Rows [first, first + rows), chunk by chunk. */
+static void run_rows(const forward *f, int64_t first, int64_t rows, const chunk_space *space)
 {
-    const forward *f = context;
-    split workers = {f->batch->rows, f->workers};
-    int64_t first = split_at(workers, worker), rows = split_at(workers, worker + 1) - first;
     split chunks = split_rows(rows, CHUNK_ROWS);
-    chunk_space space;
-    lay_out(&space, f->net, f->type, least(f->batch->rows, CHUNK_ROWS), f->workspace + (size_t)worker * f->worker_bytes);
-
     for (int64_t c = 0; c < chunks.count; c++) {
         int64_t at = split_at(chunks, c), count = split_at(chunks, c + 1) - at;
         if (f->type == PFNN_FLOAT32)
-            chunk_float(f, first + at, count, &space);
+            chunk_float(f, first + at, count, space);
         else
-            chunk_double(f, first + at, count, &space);
+            chunk_double(f, first + at, count, space);
     }
+}
+
+/* One worker's part of a crowd: its part of the rows of each segment. */
+static void run_segments(const forward *f, const pfnn_crowd *crowd, int64_t worker, const chunk_space *space)
+{
+    for (int s = 0; s < crowd->segments; s++) {
+        split rows = {f->begin[s + 1] - f->begin[s], f->workers};
+        int64_t at = split_at(rows, worker), count = split_at(rows, worker + 1) - at;
+        forward segment = *f;
+        segment.basis = crowd->basis + (int64_t)s * crowd->rank * f->config->kernels;
+        segment.rank = crowd->rank;
+        segment.blended = crowd->nets != NULL;
+        if (crowd->nets)
+            segment.net = &crowd->nets[s];
+        run_rows(&segment, f->begin[s] + at, count, space);
+    }
+}
+
+static void work(void *context, int64_t worker)
+{
+    const forward *f = context;
+    chunk_space space;
+    lay_out(&space, f->net, f->type, least(f->batch->rows, CHUNK_ROWS), f->workspace + (size_t)worker * f->worker_bytes);
+    if (f->index) {
+        run_segments(f, f->net->crowd, worker, &space);
+    } else {
+        split rows = {f->batch->rows, f->workers};
+        run_rows(f, split_at(rows, worker), split_at(rows, worker + 1) - split_at(rows, worker), &space);
+    }
+}
+
+/* Sort the rows by segment: index (rows), begin (segments + 1), next (segments + 1) to count with. */
+static void sort_rows(int64_t *index, int64_t *begin, int64_t *next, const pfnn_net_batch *batch, int segments)
+{
+    memset(begin, 0, (size_t)(segments + 1) * sizeof *begin);
+    for (int64_t i = 0; i < batch->rows; i++)
+        begin[pfnn_crowd_segment(batch->phase[i], segments) + 1]++;
+    for (int s = 0; s < segments; s++)
+        begin[s + 1] += begin[s];
+    memcpy(next, begin, (size_t)(segments + 1) * sizeof *next);
+    for (int64_t i = 0; i < batch->rows; i++)
+        index[next[pfnn_crowd_segment(batch->phase[i], segments)]++] = i;
 }
 
 pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
@@ -181,8 +245,19 @@ pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, v
     if (batch->rows == 0)
         return PFNN_OK;
 
-    forward f = {net, batch, pfnn_kernels_get(), arithmetic(net, batch->type), least(threads, batch->rows), workspace, 0};
-    f.workers = f.workers > 1 ? f.workers : 1;
+    int64_t workers = least(threads, batch->rows);
+    forward f = {
+        .net = net, .config = &net->config, .batch = batch, .kernels = pfnn_kernels_get(),
+        .type = arithmetic(net, batch->type), .workers = workers > 1 ? workers : 1,
+    };
+    size_t sorting = crowd_bytes(net, batch->type, batch->rows);
+    if (sorting) {
+        int64_t *index = workspace, *begin = index + batch->rows;
+        sort_rows(index, begin, begin + net->crowd->segments + 1, batch, net->crowd->segments);
+        f.index = index;
+        f.begin = begin;
+    }
+    f.workspace = (char *)workspace + sorting;
     f.worker_bytes = lay_out(NULL, net, f.type, least(batch->rows, CHUNK_ROWS), NULL);
     pfnn_parallel((int)f.workers, f.workers, work, &f);
     return PFNN_OK;

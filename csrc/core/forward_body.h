@@ -8,7 +8,7 @@
 static void NAME(pack_rows)(REAL *to, const pfnn_rows *x, int64_t row, int64_t rows, int64_t column, int64_t depth)
 {
     for (int64_t r = 0; r < rows; r++) {
-        const char *from = (const char *)x->data + (row + r) * x->row + column * x->column;
+        const char *from = (const char *)x->data + at_index(x->index, row + r) * x->row + column * x->column;
         REAL *at = to + r;
         if (x->type == PFNN_FLOAT32)
             for (int64_t i = 0; i < depth; i++, from += x->column, at += rows)
@@ -41,15 +41,16 @@ static void NAME(pack_panels)(REAL *to, const void *weights, pfnn_type type, int
 }
 
 /* y (rows, padded) = the blended bias; the columns past the last are zero. */
-static void NAME(start_with_bias)(REAL *y, int64_t padded, const pfnn_net *net, int layer, const REAL *share,
-                                  int64_t rows)
+static void NAME(start_with_bias)(REAL *y, int64_t padded, const forward *f, int layer, const REAL *share, int64_t rows)
 {
+    const pfnn_net *net = f->net;
     int64_t out = net->config.size[layer + 1];
     int kernels = net->config.kernels;
     memset(y, 0, (size_t)(rows * padded) * sizeof *y);
-    for (int64_t r = 0; r < rows; r++, y += padded)
+    share += f->blended ? f->config->kernels : 0;
+    for (int64_t r = 0; r < rows; r++, y += padded, share += share_row(f))
         for (int k = 0; k < kernels; k++) {
-            REAL a = share[r * kernels + k];
+            REAL a = share[k];
             if (net->config.type == PFNN_FLOAT32) {
                 const float *bias = (const float *)net->bias[layer] + k * out;
                 for (int64_t j = 0; j < out; j++)
@@ -63,8 +64,8 @@ static void NAME(start_with_bias)(REAL *y, int64_t padded, const pfnn_net *net, 
 }
 
 /*
- * Where tiles find panels [p, p + panels) of kernel k from input `row` on: in the packed copy, or in the matrix as it
- * stands, or, where it is of another type, packed into w.
+ * Where tiles find panels [p, p + panels) of kernel k from input `row` on: in the matrix of float16, or
+ * in the matrix as it stands, or, where it is of another type, packed into w.
  */
 static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int k, int64_t row, int64_t p,
                                int64_t panels, void *w)
@@ -72,11 +73,24 @@ static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int
     const pfnn_net *net = f->net;
     int64_t in = net->config.size[layer], out = net->config.size[layer + 1], whole = out / PANEL;
 
-    if (net->packed[layer]) {
-        size_t at = (size_t)(((k * (pfnn_padded(out, PANEL) / PANEL) + p) * in + row) * PANEL);
-        tile->w = (const char *)net->packed[layer] + at * (net->half ? sizeof(uint16_t) : sizeof(REAL));
-        tile->w_panel = in * PANEL;
-        return net->half ? HALF : PACKED;
+    if (f->rank && !f->blended) {
+        REAL share[PFNN_MAX_KERNELS];
+        for (int j = 0; j < f->config->kernels; j++)
+            share[j] = (REAL)f->basis[k * f->config->kernels + j];
+        pfnn_blend blend = {.to = w, .w = (const REAL *)net->weights[layer] + row * out + p * PANEL, .w_row = out,
+                            .matrix = in * out, .depth = tile->depth, .panels = panels, .width = out - p * PANEL,
+                            .share = share, .kernels = f->config->kernels};
+        f->kernels->blend[TYPE](&blend);
+        tile->w = w;
+        tile->w_panel = tile->depth * PANEL;
+        return PACKED;
+    }
+    if (net->half[layer]) {
+        int64_t padded = pfnn_padded(out, PANEL);
+        tile->w = net->half[layer] + (k * in + row) * padded + p * PANEL;
+        tile->w_row = padded;
+        tile->w_panel = PANEL;
+        return HALF;
     }
     const char *weights = (const char *)net->weights[layer] + (size_t)(k * in * out) * real_size(net->config.type);
     if (net->config.type == TYPE) {
@@ -97,62 +111,79 @@ static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x
                         const REAL *share, const chunk_space *space)
 {
     int64_t in = f->net->config.size[layer], out = f->net->config.size[layer + 1];
-    int64_t whole = out / PANEL, padded = pfnn_padded(out, PANEL), blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
-    int kernels = f->net->config.kernels;
+    int64_t padded = pfnn_padded(out, PANEL), blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
+    bool on_the_way = f->rank && !f->blended;
+    int64_t whole = (f->net->half[layer] || on_the_way ? padded : out) / PANEL;
+    int matrices = f->rank ? f->rank : f->config->kernels;
     REAL *a = space->a;
     split tiles = split_rows(rows, f->kernels->tile_rows);
     bool wide = tiles.count == 1 && widest(f->kernels, TYPE, rows) >= WIDE;
-    int64_t group = wide ? PFNN_TILE_PANELS : GROUP;
+    int64_t group = wide || on_the_way ? PFNN_TILE_PANELS : GROUP;
 
-    NAME(start_with_bias)(y, padded, f->net, layer, share, rows);
+    NAME(start_with_bias)(y, padded, f, layer, share, rows);
+    share += f->rank ? f->config->kernels : 0;
     for (int64_t b = 0; b < blocks; b++) {
         int64_t row = in * b / blocks, depth = in * (b + 1) / blocks - row;
         for (int64_t t = 0; t < tiles.count; t++) {
             int64_t at = split_at(tiles, t);
             NAME(pack_rows)(a + at * depth, x, first + at, split_at(tiles, t + 1) - at, row, depth);
         }
-        for (int k = 0; k < kernels; k++)
+        for (int k = 0; k < matrices; k++)
             for (int64_t p = 0, panels; p < padded / PANEL; p += panels) {
                 panels = p < whole ? least(whole - p, group) : 1;
-                pfnn_tile tile = {.c_row = padded, .depth = depth, .share_row = kernels};
+                pfnn_tile tile = {.c_row = padded, .depth = depth, .share_row = share_row(f)};
                 tile.ahead = wide ? 4 * out : group * PANEL; /* the rows or the panels that come next */
                 form how = NAME(find_weights)(&tile, f, layer, k, row, p, panels, space->w);
                 for (int64_t t = 0; t < tiles.count; t++) {
                     int64_t at = split_at(tiles, t);
                     tile.a = a + at * depth;
                     tile.c = y + at * padded + p * PANEL;
-                    tile.share = share + at * kernels + k;
+                    tile.share = share + at * share_row(f) + k;
                     multiply(f, TYPE, how, tile, split_at(tiles, t + 1) - at, panels);
                 }
             }
     }
 }
 
-/* All layers for rows [first, first + rows). */
-static void NAME(chunk)(const forward *f, int64_t first, int64_t rows, chunk_space *space)
+/* Each row's shares of the K kernels and after them, in a crowd, of its segment's blended matrices. */
+static void NAME(fill_shares)(REAL *share, const forward *f, int64_t first, int64_t rows)
 {
-    const pfnn_net *net = f->net;
-    const pfnn_net_config *config = &net->config;
-    int64_t count = rows * config->kernels, out = config->size[config->layers];
-    pfnn_rows x = {f->batch->x, f->batch->type, f->batch->x_row, f->batch->x_column};
+    double exact[PFNN_MAX_KERNELS];
+    int kernels = f->config->kernels;
+    for (int64_t r = first; r < first + rows; r++) {
+        pfnn_phase_shares(exact, NULL, f->config, f->batch->phase + at_index(f->index, r), 1, NULL);
+        for (int k = 0; k < kernels; k++)
+            *share++ = (REAL)exact[k];
+        for (int j = 0; j < f->rank; j++) {
+            double sum = 0;
+            for (int k = 0; k < kernels; k++)
+                sum += f->basis[j * kernels + k] * exact[k];
+            *share++ = (REAL)sum;
+        }
+    }
+}
+
+/* All layers for rows [first, first + rows). */
+static void NAME(chunk)(const forward *f, int64_t first, int64_t rows, const chunk_space *space)
+{
+    const pfnn_net_config *config = f->config;
+    int64_t out = config->size[config->layers];
+    pfnn_rows x = {f->batch->x, f->batch->type, f->batch->x_row, f->batch->x_column, f->index};
     REAL *share = space->share, *y = space->from;
 
-    pfnn_phase_shares(space->exact, NULL, config, f->batch->phase + first, rows, NULL);
-    for (int64_t i = 0; i < count; i++)
-        share[i] = (REAL)space->exact[i];
-
+    NAME(fill_shares)(share, f, first, rows);
     for (int layer = 0; layer < config->layers; layer++) {
         int64_t padded = pfnn_padded(config->size[layer + 1], PANEL);
         y = layer % 2 ? space->to : space->from;
         NAME(layer)(y, f, layer, &x, layer ? 0 : first, rows, share, space);
         if (layer + 1 < config->layers)
             (config->activation == PFNN_RELU ? f->kernels->relu : f->kernels->elu)[TYPE](y, rows * padded);
-        x = (pfnn_rows){y, TYPE, padded * (int64_t)sizeof(REAL), sizeof(REAL)};
+        x = (pfnn_rows){y, TYPE, padded * (int64_t)sizeof(REAL), sizeof(REAL), NULL};
     }
 
     int64_t padded = pfnn_padded(out, PANEL);
     for (int64_t r = 0; r < rows; r++) {
-        char *to = (char *)f->batch->y + (first + r) * f->batch->y_row;
+        char *to = (char *)f->batch->y + at_index(f->index, first + r) * f->batch->y_row;
         for (int64_t j = 0; j < out; j++, to += f->batch->y_column) {
             if (f->batch->type == PFNN_FLOAT32)
                 *(float *)to = (float)y[r * padded + j];

@@ -39,7 +39,7 @@ typedef struct pfnn_tile {
     const void *w;       /* (depth, panel) packed, or rows of a matrix */
     int64_t w_row;
     int64_t w_panel;     /* from one panel to the next */
-    int64_t ahead;       /* direct and tail: how far ahead weights are fetched */
+    int64_t ahead;       /* all but packed: how far ahead weights are fetched */
     int64_t width;       /* tail: columns that the panel has */
     int64_t depth;
     const void *share;   /* (rows), one every share_row, of the type of c */
@@ -51,6 +51,17 @@ typedef void (*pfnn_tile_function)(const pfnn_tile *tile);
 /* [rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers. */
 typedef pfnn_tile_function pfnn_tile_table[PFNN_TILE_ROWS][PFNN_TILE_PANELS];
 
+/* Matrices to blend into packed panels. */
+typedef struct pfnn_blend {
+    void *to;            /* (panels, depth, panel) */
+    const void *w;       /* rows of the first matrix */
+    int64_t w_row, matrix; /* elements from row to row and from matrix to matrix */
+    int64_t depth, panels;
+    int64_t width;       /* columns that there are */
+    const void *share;   /* (kernels) */
+    int kernels;
+} pfnn_blend;
+
 /* What an instruction set provides, for float [PFNN_FLOAT32] and double [PFNN_FLOAT64]. */
 typedef struct pfnn_kernels {
     const char *name;
@@ -58,7 +69,8 @@ typedef struct pfnn_kernels {
     pfnn_tile_table packed[2]; /* w holds panels */
     pfnn_tile_table direct[2]; /* w holds rows of a matrix: w_panel is a panel */
     pfnn_tile_table tail[2];   /* the same, for a last panel that is not whole */
-    pfnn_tile_table half;      /* w holds panels of float16 */
+    pfnn_tile_table half;      /* w holds rows of a float16 matrix, padded to whole panels */
+    void (*blend[2])(const pfnn_blend *blend);
     void (*relu[2])(void *x, int64_t count);                   /* in place; count is a multiple of a panel */
     void (*elu[2])(void *x, int64_t count);
 } pfnn_kernels;
@@ -84,6 +96,7 @@ const pfnn_kernels *pfnn_kernels_get(void);
         .direct = {{TILES(PFNN_DIRECT_FLOAT)}, {TILES(PFNN_DIRECT_DOUBLE)}},                                           \
         .tail = {{TAILS(PFNN_TAIL_FLOAT)}, {TAILS(PFNN_TAIL_DOUBLE)}},                                                 \
         .half = {TILES(PFNN_HALF_FLOAT)},                                                                              \
+        .blend = {blend_float, blend_double},                                                                          \
         .relu = {relu_float, relu_double},                                                                             \
         .elu = {elu_float, elu_double},                                                                                \
     }

@@ -35,9 +35,9 @@
 
 /* What a tile's weights are, a constant in each of its forms. */
 #define PACKED 0 /* panels */
-#define HALF 1   /* panels of float16 */
-#define DIRECT 2 /* rows of a matrix, fetched ahead */
-#define TAIL 3   /* rows of a matrix that end within the panel, after t->width columns */
+#define DIRECT 1 /* rows of a matrix, fetched ahead */
+#define TAIL 2   /* the same of rows that end within the panel, after t->width columns */
+#define HALF 3   /* rows of a float16 matrix, padded to whole panels */
 
 static FORCE_INLINE VEC NAME(weight)(const pfnn_tile *t, int64_t at, int vector, const int form)
 {
@@ -54,7 +54,7 @@ static FORCE_INLINE VEC NAME(weight)(const pfnn_tile *t, int64_t at, int vector,
 static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const int form)
 {
     const REAL *a = t->a, *share = t->share;
-    int64_t w_row = form < DIRECT ? PANEL : t->w_row, w_panel = form < DIRECT ? t->w_panel : PANEL, at = 0;
+    int64_t w_row = form == PACKED ? PANEL : t->w_row, w_panel = form == PACKED ? t->w_panel : PANEL, at = 0;
     VEC sum[PFNN_TILE_ROWS][PFNN_TILE_PANELS][VECTORS];
 
     UNROLL for (int r = 0; r < rows; r++)
@@ -67,9 +67,12 @@ static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const in
         UNROLL for (int p = 0; p < panels; p++)
             UNROLL for (int v = 0; v < VECTORS; v++)
                 w[p][v] = NAME(weight)(t, at + p * w_panel, v, form);
-        if (form >= DIRECT)
+        if (form == DIRECT || form == TAIL)
             UNROLL for (int p = 0; p < panels; p++)
                 PREFETCH((const REAL *)t->w + at + p * PANEL + t->ahead);
+        if (form == HALF)
+            UNROLL for (int p = 0; p < panels; p += 2)
+                PREFETCH((const uint16_t *)t->w + at + p * PANEL + t->ahead);
         UNROLL for (int r = 0; r < rows; r++) {
             VEC x = V_SET1(a[r]);
             UNROLL for (int p = 0; p < panels; p++)
@@ -116,6 +119,24 @@ TAILS(TILE)
 TILES(TILE)
 #undef TILE
 #endif
+
+static FORCE_INLINE VEC NAME(blended)(const pfnn_blend *b, const REAL *from, int64_t width)
+{
+    VEC sum = V_SET1(0);
+    for (int k = 0; k < b->kernels; k++, from += b->matrix)
+        sum = V_FMA(V_SET1(((const REAL *)b->share)[k]), width < LANES ? V_PART(from, width) : V_LOAD(from), sum);
+    return sum;
+}
+
+/* Panels of sum_k share_k W_k. */
+static void NAME(blend)(const pfnn_blend *b)
+{
+    for (int64_t i = 0; i < b->depth; i++)
+        for (int64_t j = 0; j < b->panels * PANEL; j += LANES) {
+            REAL *to = (REAL *)b->to + (j / PANEL * b->depth + i) * PANEL + j % PANEL;
+            V_STORE(to, NAME(blended)(b, (const REAL *)b->w + i * b->w_row + j, b->width - j));
+        }
+}
 
 static void NAME(relu)(void *x, int64_t count)
 {

@@ -1,6 +1,9 @@
 /* network.c: the phase-functioned network: sizes, forward and backward passes. */
 #include "network.h"
 
+#include "half.h"
+#include "kernel.h"
+
 #include <math.h>
 
 pfnn_status pfnn_net_check(const pfnn_net_config *config, pfnn_error *error)
@@ -47,4 +50,37 @@ void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameter
         net->bias[l] = at;
         at += outputs;
     }
+}
+
+/* a matrix's rows are padded to whole panels of float */
+static int64_t padded(const pfnn_net_config *config, int layer)
+{
+    return pfnn_padded(config->size[layer + 1], PFNN_PANEL_BYTES / (int64_t)sizeof(float));
+}
+
+int64_t pfnn_net_half_count(const pfnn_net_config *config)
+{
+    int64_t count = 0;
+    for (int l = 0; l < config->layers; l++)
+        count += config->kernels * config->size[l] * padded(config, l);
+    return count;
+}
+
+pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error *error)
+{
+    const pfnn_net_config *config = &net->config;
+    for (int l = 0; l < config->layers; l++) {
+        const float *weights = net->weights[l];
+        int64_t out = config->size[l + 1], rows = config->kernels * config->size[l];
+        net->half[l] = memory;
+        for (int64_t i = 0; i < rows; i++, memory += padded(config, l))
+            for (int64_t j = 0; j < padded(config, l); j++) {
+                float value = j < out ? weights[i * out + j] : 0;
+                if (!(fabsf(value) < 65520))
+                    return pfnn_fail(error, PFNN_ERROR_VALUE, i * out + j,
+                                     "fc%d has a weight of %g, which float16 cannot hold", l + 1, (double)value);
+                memory[j] = pfnn_half_from_float(value);
+            }
+    }
+    return PFNN_OK;
 }

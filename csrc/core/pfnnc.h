@@ -532,13 +532,24 @@ typedef struct pfnn_net_config {
     pfnn_type type;                    /* of the parameters */
 } pfnn_net_config;
 
+/*
+ * A crowd's short cut. Phase is cut into segments; within one, the K shares lie near a space of fewer dimensions:
+ * a(p) = basis^T (basis a(p)), so that `rank` blended matrices do the work of K. Batches of many rows are sorted by
+ * segment. What is lost is the residual that `pfnn_crowd_basis` gives, times the largest output of a kernel.
+ */
+typedef struct pfnn_crowd {
+    int32_t segments, rank;
+    const double *basis;               /* (segments, rank, kernels), rows orthonormal */
+    const struct pfnn_net *nets;       /* (segments) blended beforehand, or NULL: blended on the way, from more rows on */
+} pfnn_crowd;
+
 /* A network: its parameters are one allocation of the caller's, layer after layer, weights before bias. */
 typedef struct pfnn_net {
     pfnn_net_config config;
     void *weights[PFNN_MAX_LAYERS];    /* (kernels, size[l], size[l + 1]) */
     void *bias[PFNN_MAX_LAYERS];       /* (kernels, size[l + 1]) */
-    const void *packed[PFNN_MAX_LAYERS]; /* of a compiled network, else NULL: `pfnn_net_pack` */
-    bool half;                         /* packed as float16 */
+    const uint16_t *half[PFNN_MAX_LAYERS]; /* float16 weights to use instead, or NULL: see `pfnn_net_narrow` */
+    const pfnn_crowd *crowd;           /* for batches of many rows, or NULL */
 } pfnn_net;
 
 /* One call's arrays. x (rows, inputs) and y (rows, outputs) have any strides, in bytes; y must overlap nothing. */
@@ -574,6 +585,23 @@ PFNN_API int64_t pfnn_net_count(const pfnn_net_config *config);
 PFNN_API void pfnn_net_bind(pfnn_net *net, const pfnn_net_config *config, void *parameters);
 
 /*
+ * Float16 weights for a network of float32: half the memory to read, which is what one character costs. Writes
+ * `pfnn_net_half_count` numbers to `memory` and lets the network use them; bias and arithmetic stay float32, and the
+ * float32 weights are not needed any more. PFNN_ERROR_VALUE for a weight that float16 cannot hold (over 65504).
+ */
+PFNN_API int64_t pfnn_net_half_count(const pfnn_net_config *config);
+PFNN_API pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error *error);
+
+/*
+ * The best basis of so many dimensions for each segment, (segments, rank, kernels); returns the largest error of a
+ * share. `pfnn_crowd_build` blends a float32 network's matrices in `memory` of `pfnn_crowd_count` floats and fills
+ * `nets`, one a segment.
+ */
+PFNN_API double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank);
+PFNN_API int64_t pfnn_crowd_count(const pfnn_net_config *config, int32_t segments, int32_t rank);
+PFNN_API void pfnn_crowd_build(pfnn_net *nets, float *memory, const pfnn_net *net, const pfnn_crowd *crowd);
+
+/*
  * The kernels' shares a_k of each phase, (rows, K), and where `slope` is not NULL their derivatives by phase.
  * rbf: exp(-beta (p - c_k)^2) over their sum, c = linspace(0, 1, K). cyclic: the same of
  * exp(beta / (2 pi^2) (cos 2 pi (p - k / K) - 1)). catmull_rom: the four weights of the cyclic cubic at s = p K.
@@ -586,8 +614,9 @@ PFNN_API pfnn_status pfnn_phase_shares(double *share, double *slope, const pfnn_
 PFNN_API size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads);
 
 /*
- * The forward pass. It computes in float where parameters and x are, and else in double. Each row has the same bits
- * whatever the batch it stands in and whatever the number of threads. PFNN_ERROR_VALUE for a phase outside [0, 1].
+ * The forward pass. It computes in float where parameters and x are, and else in double. A row's bits do not depend on
+ * the number of threads, nor, without a crowd's short cut, on the batch it stands in. PFNN_ERROR_VALUE for a phase
+ * outside [0, 1].
  */
 PFNN_API pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
                                       pfnn_error *error);

@@ -49,13 +49,20 @@ typedef struct {
     PyObject_HEAD
     PyObject *parameters; /* a flat array; NULL before _bind */
     pfnn_net net;
+    bool crowd_known;     /* net.crowd has been looked for */
+    pfnn_crowd crowd;
+    void *owned[4];       /* basis, blended matrices, their nets, float16 weights */
 } Network;
+
+enum { BASIS, BLENDED, NETS, HALF };
 
 static PyTypeObject *network_type; /* one for the process: NumPy allows no second interpreter either */
 
 static void network_dealloc(PyObject *object)
 {
     PyTypeObject *type = Py_TYPE(object);
+    for (int i = 0; i < 4; i++)
+        free(((Network *)object)->owned[i]);
     Py_XDECREF(((Network *)object)->parameters);
     ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
     Py_DECREF(type);
@@ -82,6 +89,10 @@ static PyObject *network_bind(PyObject *object, PyObject *arguments)
         if (PyErr_Occurred())
             return NULL;
     }
+    if (self->owned[HALF] || self->net.crowd) {
+        PyErr_SetString(PyExc_RuntimeError, "the network is in use");
+        return NULL;
+    }
     if (pfnn_net_check(&config, &error) != PFNN_OK)
         return pfnnc_raise(&error);
     if ((PyArray_TYPE(parameters) != NPY_FLOAT && PyArray_TYPE(parameters) != NPY_DOUBLE) ||
@@ -95,12 +106,86 @@ static PyObject *network_bind(PyObject *object, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* How large a share's error may be where the core takes the short cut by itself: that of float32 sums. */
+static const double CROWD_ERROR = 1e-7;
+enum { CROWD_SEGMENTS = 16, CROWD_MOST_KERNELS = 16 };
+
+/*
+ * The short cut for large batches, which depends on the phase function alone: the fewest dimensions that are exact to
+ * float32, where they are few enough to pay. Done before anyone asks for a workspace. Without memory there is none.
+ */
+static void find_crowd(Network *self)
+{
+    const pfnn_net_config *config = &self->net.config;
+    int most = config->kernels * 7 / 10;
+    if (self->crowd_known)
+        return;
+    self->crowd_known = true;
+    if (config->type != PFNN_FLOAT32 || config->layers < 3 || config->kernels > CROWD_MOST_KERNELS)
+        return;
+    double *basis = malloc((size_t)(CROWD_SEGMENTS * config->kernels * config->kernels) * sizeof *basis);
+    for (int rank = 2; basis && rank <= most; rank++)
+        if (pfnn_crowd_basis(basis, config, CROWD_SEGMENTS, rank) < CROWD_ERROR) {
+            self->owned[BASIS] = basis;
+            self->crowd = (pfnn_crowd){CROWD_SEGMENTS, rank, basis, NULL};
+            self->net.crowd = &self->crowd;
+            return;
+        }
+    free(basis);
+}
+
+/* Memory for `count` numbers at owned[which], or NULL with MemoryError. */
+static void *own(Network *self, int which, int64_t count, size_t size)
+{
+    self->owned[which] = malloc((size_t)count * size + 1);
+    return self->owned[which] ? self->owned[which] : PyErr_NoMemory();
+}
+
+/* Make a bound network a compiled one: float16 weights and a crowd's matrices, both copies. */
+static PyObject *network_compile(PyObject *object, PyObject *arguments)
+{
+    Network *self = (Network *)object;
+    const pfnn_net_config *config = &self->net.config;
+    int half, segments, rank;
+    double residual = 0;
+    pfnn_error error;
+
+    if (!PyArg_ParseTuple(arguments, "pii:_compile", &half, &segments, &rank))
+        return NULL;
+    if (!self->parameters || self->crowd_known || config->type != PFNN_FLOAT32 || segments < 0 || segments > 4096 ||
+        rank < 0 || rank > config->kernels) {
+        PyErr_SetString(PyExc_RuntimeError, "_compile needs a new network of float32");
+        return NULL;
+    }
+    self->crowd_known = true;
+    if (segments) {
+        double *basis = own(self, BASIS, (int64_t)segments * rank * config->kernels, sizeof *basis);
+        float *blended = basis ? own(self, BLENDED, pfnn_crowd_count(config, segments, rank), sizeof *blended) : NULL;
+        pfnn_net *nets = blended ? own(self, NETS, segments, sizeof *nets) : NULL;
+        if (!nets)
+            return NULL;
+        residual = pfnn_crowd_basis(basis, config, segments, rank);
+        self->crowd = (pfnn_crowd){segments, rank, basis, nets};
+        pfnn_crowd_build(nets, blended, &self->net, &self->crowd);
+        self->net.crowd = &self->crowd;
+    }
+    if (half) {
+        uint16_t *memory = own(self, HALF, pfnn_net_half_count(config), sizeof *memory);
+        if (!memory)
+            return NULL;
+        if (pfnn_net_narrow(&self->net, memory, &error) != PFNN_OK)
+            return pfnnc_raise(&error);
+    }
+    return PyFloat_FromDouble(residual);
+}
+
 const pfnn_net *pfnnc_network(PyObject *object)
 {
     if (!PyObject_TypeCheck(object, network_type) || !((Network *)object)->parameters) {
         PyErr_Format(PyExc_TypeError, "model must be a SimplifiedPFNN, got %R", Py_TYPE(object));
         return NULL;
     }
+    find_crowd((Network *)object);
     return &((Network *)object)->net;
 }
 
@@ -172,6 +257,8 @@ static PyObject *run(Network *self, PyArrayObject *x, PyArrayObject *phase, PyOb
     PyObject *result;
     pfnn_status status;
 
+    if (shape[0] >= CROWD_SEGMENTS)
+        find_crowd(self);
     double work = (double)PyArray_SIZE((PyArrayObject *)self->parameters) * (double)shape[0];
     int threads = work > SHARE_ABOVE ? num_threads : 1;
     size_t phase_bytes = (size_t)shape[0] * sizeof(double);
@@ -229,6 +316,7 @@ static PyObject *network_call(PyObject *object, PyObject *arguments, PyObject *k
 
 static PyMethodDef network_methods[] = {
     {"_bind", network_bind, METH_VARARGS, "_bind($self, parameters, sizes, kernels, beta, kernel, activation, /)\n--\n\n"},
+    {"_compile", network_compile, METH_VARARGS, "_compile($self, half, segments, rank, /)\n--\n\n"},
     {"_forward", network_forward, METH_VARARGS, "_forward($self, x, phase, out, /)\n--\n\n"},
     {NULL, NULL, 0, NULL},
 };
