@@ -22,6 +22,7 @@ __all__ = ["Blended", "BlendTree", "Cycle"]
 
 BINS = 64
 STANDS = 0.1  # m/s; a clip without a phase that is faster cannot stand in a tree
+FASTEST = 1e6  # whatever is larger is no speed, turn or angle
 FLAT = 0.05  # rad/s; clips whose turns differ by less are blended by speed alone
 
 
@@ -93,10 +94,10 @@ class BlendTree:
     """
 
     def __init__(self, clips: Sequence[Clip], phases: Sequence | None = None):
-        clips = list(clips)
+        clips = _check.sequence(clips, "clips", "clips")
         if not clips:
             raise ValueError("clips must hold at least one clip")
-        phases = [None] * len(clips) if phases is None else list(phases)
+        phases = [None] * len(clips) if phases is None else _check.sequence(phases, "phases", "arrays")
         if len(phases) != len(clips):
             raise ValueError(f"phases must have one entry a clip ({len(clips)}), got {len(phases)}")
         for i, clip in enumerate(clips):
@@ -131,8 +132,7 @@ class BlendTree:
 
         The nearest that the clips can do where they do not reach. Both may be arrays that broadcast.
         """
-        speed = _check.array(speed, "speed", dtype=np.float64)
-        turn_rate = _check.array(turn_rate, "turn_rate", dtype=np.float64)
+        speed, turn_rate = _rate(speed, "speed"), _rate(turn_rate, "turn_rate")
         try:
             speed, turn_rate = np.broadcast_arrays(speed, turn_rate)
         except ValueError:
@@ -156,7 +156,7 @@ class BlendTree:
         fps = _check.number(fps, "fps", above=0)
         phase = float(_check.phases(phase, "phase", ()))
         origin = _check.array(origin, "origin", (3,), dtype=np.float64)
-        yaw = _check.number(yaw, "yaw")
+        yaw = _check.number(yaw, "yaw", least=-FASTEST, most=FASTEST)
         wanted = self.weights(speed, turn_rate)
         if wanted.ndim > 2:
             raise ValueError(f"speed must be a number or have shape (any,), got {wanted.shape[:-1]}")
@@ -210,6 +210,15 @@ class BlendTree:
             sign = np.where((pose * total).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
             total += share[:, None, None] * sign * pose
         return quat_normalize(total) if len(total) else total
+
+
+def _rate(value, name: str) -> np.ndarray:
+    """Speeds or turns of any shape, none of which is absurd."""
+    value = _check.array(value, name, dtype=np.float64)
+    beyond = np.abs(value) > FASTEST
+    if beyond.any():
+        raise ValueError(f"{_check.at(name, value, beyond)} is not in [-{FASTEST:g}, {FASTEST:g}]")
+    return value
 
 
 def _wrapped(phase):

@@ -37,6 +37,16 @@ __all__ = [
 
 HORIZONTAL = [0, 2]
 STANDS = 1e-12  # metres; less than this is rounding
+LARGEST = 1e100  # beyond it squares overflow
+
+
+def _numbers(value, name: str, shape=None, *, dtype=None) -> np.ndarray:
+    """`_check.array`, and nothing so large that its square is none."""
+    result = _check.array(value, name, shape, dtype=dtype)
+    beyond = np.abs(result) > LARGEST
+    if beyond.any():
+        raise ValueError(f"{_check.at(name, result, beyond)} is not in [-{LARGEST:g}, {LARGEST:g}]")
+    return result
 
 
 @dataclass(frozen=True)
@@ -60,8 +70,8 @@ def trajectory_correlation(velocity, positions, fps) -> TrajectoryCorrelation:
     >>> trajectory_correlation([[0, 0, 1.0]] * 4, [[0, 0, 0.1 * i] for i in range(4)], 10).per_axis
     array([nan, nan,  1.])
     """
-    velocity = _check.array(velocity, "velocity", (None, None), dtype=np.float64)
-    positions = _check.array(positions, "positions", (None, None), dtype=np.float64)
+    velocity = _numbers(velocity, "velocity", (None, None), dtype=np.float64)
+    positions = _numbers(positions, "positions", (None, None), dtype=np.float64)
     _same_shape(velocity, "velocity", positions, "positions")
     fps = _check.number(fps, "fps", above=0)
     if len(velocity) < 2:
@@ -137,18 +147,24 @@ def foot_slide(ankles, contacts, *, trim: int = 0) -> np.ndarray:
 
 
 def _feet(ankles, contacts):
-    ankles = _check.array(ankles, "ankles", (None, None, 3), dtype=np.float64)
-    try:
-        contacts = np.asarray(contacts)
-    except ValueError as error:
-        raise ValueError(f"contacts must be an array of bool, got {error}") from None
-    if contacts.dtype != np.bool_:
-        raise TypeError(f"contacts must be an array of bool, got dtype {contacts.dtype}")
+    ankles = _numbers(ankles, "ankles", (None, None, 3), dtype=np.float64)
+    contacts = bools(contacts, "contacts")
     if contacts.shape != ankles.shape[:2]:
         raise ValueError(
             f"ankles of shape {ankles.shape} need contacts of shape {ankles.shape[:2]}, got {contacts.shape}"
         )
     return ankles, contacts
+
+
+def bools(value, name: str) -> np.ndarray:
+    """``value`` as an array of bool, which it must be: nothing is taken for true."""
+    try:
+        value = np.asarray(value)
+    except ValueError as error:  # ragged lists
+        raise ValueError(f"{name} must be an array of bool, got {error}") from None
+    if value.dtype != np.bool_:
+        raise TypeError(f"{name} must be an array of bool, got dtype {value.dtype}")
+    return value
 
 
 def _runs(on: np.ndarray):
@@ -195,7 +211,7 @@ def yaw_rate_error(predicted, true, fps) -> float:
 def _unwrapped_yaw(value, name: str) -> np.ndarray:
     array = _check.array(value, name, dtype=np.float64)
     if array.ndim == 1:
-        return np.unwrap(array)
+        return np.unwrap(_numbers(array, name))
     if array.ndim != 2 or array.shape[1] != 4:
         raise ValueError(f"{name} must have shape (any, 4) or (any,), got {array.shape}")
     zero = ~array.any(axis=1)
@@ -232,8 +248,8 @@ def end_drift(predicted, true) -> float:
 
 
 def _two_paths(predicted, true):
-    predicted = _check.array(predicted, "predicted", (None, 3), dtype=np.float64)
-    true = _check.array(true, "true", (None, 3), dtype=np.float64)
+    predicted = _numbers(predicted, "predicted", (None, 3), dtype=np.float64)
+    true = _numbers(true, "true", (None, 3), dtype=np.float64)
     _same_shape(predicted, "predicted", true, "true")
     return predicted, true
 
@@ -277,7 +293,11 @@ def _ratio(a, b) -> np.ndarray:
 
 def joint_amplitude(rotations) -> np.ndarray:
     """Root mean squared angle (radians) of each joint's rotation from its own mean: (T, J, 4) to (J,)."""
-    rotations = _check.array(rotations, "rotations", (None, None, 4), dtype=np.float64)
+    rotations = _numbers(rotations, "rotations", (None, None, 4), dtype=np.float64)
+    zero = ~rotations.any(axis=-1)
+    if zero.any():
+        index = np.argwhere(zero)[0]
+        raise ValueError(f"rotations[{index[0]}, {index[1]}] is a zero quaternion")
     if len(rotations) == 0:
         return np.full(rotations.shape[1], np.nan)
     off = quat_to_exp_map(quat_mul(quat_conj(quat_mean(rotations, axis=0)), rotations))
@@ -333,8 +353,8 @@ def penetration_and_float(heights, *, floor: float = 0.0) -> tuple[float, float]
     >>> penetration_and_float([-0.010, 0.0, 0.020])
     (0.0033333333333333335, 0.006666666666666667)
     """
-    heights = _check.array(heights, "heights", dtype=np.float64)
-    floor = _check.number(floor, "floor")
+    heights = _numbers(heights, "heights", dtype=np.float64)
+    floor = _check.number(floor, "floor", least=-LARGEST, most=LARGEST)
     if heights.ndim not in (1, 2):
         raise ValueError(f"heights must have shape (any,) or (any, any), got {heights.shape}")
     if heights.size == 0:
@@ -365,7 +385,7 @@ def l2p(predicted, true, *, mean=None, std=None) -> float:
 
 
 def _broadcast(value, name: str, shape):
-    value = _check.array(value, name, dtype=np.float64)
+    value = _numbers(value, name, dtype=np.float64)
     try:
         np.broadcast_to(value, shape)
     except ValueError:
@@ -411,8 +431,8 @@ def npss(predicted, true) -> float:
 
 
 def _pair(predicted, true, shape):
-    predicted = _check.array(predicted, "predicted", shape, dtype=np.float64)
-    true = _check.array(true, "true", shape, dtype=np.float64)
+    predicted = _numbers(predicted, "predicted", shape, dtype=np.float64)
+    true = _numbers(true, "true", shape, dtype=np.float64)
     _same_shape(predicted, "predicted", true, "true")
     return predicted, true
 

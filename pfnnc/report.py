@@ -171,7 +171,7 @@ class Report(Mapping):
 
         The folder is made where it is missing. ``OSError`` where it cannot be written.
         """
-        folder = Path(folder)
+        folder = _check.path(folder, "folder")
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / "report.json"]
         with written_whole(written[0], "w", encoding="utf-8") as file:
@@ -250,12 +250,7 @@ def _check_clips(predicted, reference):
 
 
 def _foot_joints(clip: Clip, feet) -> list[int]:
-    if isinstance(feet, (str, bytes)):
-        raise TypeError(f"feet must be a sequence of joint names, got {feet!r}")
-    try:
-        feet = list(feet)
-    except TypeError:
-        raise TypeError(f"feet must be a sequence of joint names, got {type(feet).__name__}") from None
+    feet = _check.sequence(feet, "feet", "joint names")
     joints = []
     for i, foot in enumerate(feet):
         if isinstance(foot, str):

@@ -45,6 +45,7 @@ __all__ = ["SyntheticClip", "make_demo_clips", "make_gait_clip", "synthetic_skel
 KINDS = ("walk", "run", "auto", "turn", "idle", "kick")
 DEFAULT_SPEED = {"walk": 1.3, "run": 3.0, "auto": 1.3, "turn": 1.0, "idle": 0.0, "kick": 0.0}
 LOWEST_ROOT = 0.6  # metres
+FARTHEST = 1e6  # metres, radians: beyond it steps lose their millimetres
 MOST_FRAMES, MOST_SECONDS = 1_000_000, 3600.0
 
 # name, parent, offset; of each limb the left one: its twin follows it, so the order is that of a depth-first walk
@@ -166,8 +167,10 @@ def make_gait_clip(
     if frames > MOST_FRAMES:
         raise ValueError(f"seconds * fps must be less than {MOST_FRAMES}, got {seconds * fps:g}")
     start_foot = _check.option(start_foot, "start_foot", ("left", "right"))
-    heading = _check.number(heading, "heading")
+    heading = _check.number(heading, "heading", least=-FARTHEST, most=FARTHEST)
     origin = _check.array(origin, "origin", (2,), dtype=np.float64)
+    if (np.abs(origin) > FARTHEST).any():
+        raise ValueError(f"{_check.at('origin', origin, np.abs(origin) > FARTHEST)} is not in [-1e6, 1e6]")
     variation = _check.number(variation, "variation", least=0, most=2)
     rng = np.random.default_rng(_check.integer(seed, "seed", least=0))
     if cadence is not None:

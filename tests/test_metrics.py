@@ -100,7 +100,7 @@ def test_rounding_is_no_motion():
 
 
 def test_correlation_of_huge_and_tiny_paths():
-    for scale in (1e-9, 1e150):
+    for scale in (1e-9, 1e90):
         path = np.cumsum(rng().normal(size=(40, 3)), axis=0) * scale
         assert_allclose(trajectory_correlation(velocity_of(path, 30), path, 30).overall, 1)
 
@@ -401,6 +401,9 @@ def with_nan(array, *index):
         (lambda: rmse([1, 2], [[1, 2]]), ValueError, "predicted has shape"),
         (lambda: penetration_and_float(np.zeros((2, 2, 2))), ValueError, "heights must have shape"),
         (lambda: pfnnc.joint_amplitude(P), ValueError, "rotations must have shape"),
+        (lambda: pfnnc.joint_amplitude(0 * Q), ValueError, r"rotations\[0, 0\] is a zero quaternion"),
+        (lambda: rmse([1.0, 1e200], [1.0, 1.0]), ValueError, r"predicted\[1\]=1e\+200 is not in"),
+        (lambda: trajectory_correlation(P + 1e308, P, 30), ValueError, r"velocity\[0, 0\]=1e\+308 is not in"),
     ],
 )
 def test_bad_input(call, error, message):

@@ -122,7 +122,7 @@ def test_any_skeleton_will_do(tmp_path):
     "options, error, message",
     [
         (dict(clips=[]), ValueError, "clips must be one or two"),
-        (dict(clips=3), TypeError, "clips must be one or two clips, got int"),
+        (dict(clips=3), TypeError, "clips must be a sequence of one or two clips, got int"),
         (dict(clips=["walk.bvh"]), TypeError, r"clips\[0\] must be a Clip"),
         (dict(titles=["a", "b"]), ValueError, "titles must have one entry a clip"),
         (dict(titles="a"), TypeError, "titles must be a sequence"),
@@ -130,7 +130,9 @@ def test_any_skeleton_will_do(tmp_path):
         (dict(phases=[np.zeros(3)]), ValueError, r"phases\[0\] must have shape"),
         (dict(phases=[np.full(61, 2.0)]), ValueError, r"phases\[0\]\[0\]=2.0 is not in"),
         (dict(contacts=[np.zeros((61, 3), bool)]), ValueError, r"contacts\[0\] must be bool of shape \(61, 2\)"),
-        (dict(contacts=[np.zeros((61, 2))]), ValueError, r"contacts\[0\] must be bool"),
+        (dict(contacts=[np.zeros((61, 2))]), TypeError, r"contacts\[0\] must be an array of bool"),
+        (dict(heading=3), TypeError, "heading must be a string"),
+        (dict(feet=[[3.5]]), TypeError, r"feet\[0\]\[0\] must be"),
         (dict(feet=[["Paw"]]), ValueError, "Paw"),
         (dict(feet=[[99]]), ValueError, r"feet\[0\]\[0\] must be in"),
         (dict(feet=[[[]]]), ValueError, r"feet\[0\]\[0\] names no joint"),
@@ -153,9 +155,12 @@ def test_trials_say_nothing_of_what_they_are(tmp_path, walk):
     data = json.loads(page.scripts[0])
     assert [[clip["title"] for clip in pair] for pair in data["trials"]] == [["A", "B"]] * 3
     assert "walk" not in page.scripts[0]
-    for trials in ([], [(walk.clip,)], [(walk.clip, 3)], [(walk.clip, walk.clip[:0])]):
+    for trials in ([], [(walk.clip,)], [(walk.clip, walk.clip[:0])]):
         with pytest.raises(ValueError, match="trials"):
             write_trials(tmp_path / "u.html", trials, test="x", question="which?")
+
+    with pytest.raises(TypeError, match=r"trials\[0\]\[1\] must be a Clip"):
+        write_trials(tmp_path / "u.html", [(walk.clip, 3)], test="x", question="which?")
 
 
 def browser():

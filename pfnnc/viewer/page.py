@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import _check
 from .._files import written_whole
+from ..metrics import bools
 from ..rotation import quat_rotate
 from ..skeleton import Clip
 
@@ -50,12 +51,11 @@ def write_page(
     Positions are kept to a tenth of a millimetre. ``ValueError`` and ``TypeError`` for wrong arguments, ``OSError``
     where the file cannot be written; it is written whole or not at all.
     """
-    try:
-        clips = [clips] if isinstance(clips, Clip) else list(clips)
-    except TypeError:
-        raise TypeError(f"clips must be one or two clips, got {type(clips).__name__}") from None
+    clips = [clips] if isinstance(clips, Clip) else _check.sequence(clips, "clips", "one or two clips")
     if not 1 <= len(clips) <= 2:
         raise ValueError(f"clips must be one or two clips, got {len(clips)}")
+    if heading is not None and not isinstance(heading, str):
+        raise TypeError(f"heading must be a string, got {type(heading).__name__}")
     shown = []
     for i, clip in enumerate(clips):
         if not isinstance(clip, Clip):
@@ -73,9 +73,13 @@ def write_trials(path: str | os.PathLike, trials: Sequence[Sequence[Clip]], *, t
     test: what the votes are to be known by. Nothing in the page tells what A and B are: the caller keeps the key.
     """
     shown = []
-    for i, pair in enumerate(trials):
-        if len(pair) != 2 or not all(isinstance(clip, Clip) and len(clip) for clip in pair):
-            raise ValueError(f"trials[{i}] must be two clips with frames")
+    for i, pair in enumerate(_check.sequence(trials, "trials", "pairs of clips")):
+        pair = _check.sequence(pair, f"trials[{i}]", "two clips")
+        for n, clip in enumerate(pair):
+            if not isinstance(clip, Clip):
+                raise TypeError(f"trials[{i}][{n}] must be a Clip, got {type(clip).__name__}")
+        if len(pair) != 2 or not all(1 <= len(clip) <= MOST_FRAMES for clip in pair):
+            raise ValueError(f"trials[{i}] must be two clips of 1 to {MOST_FRAMES} frames")
         shown.append(
             [_clip_data(clip, n, name, None, None, None) for n, (clip, name) in enumerate(zip(pair, "AB", strict=True))]
         )
@@ -103,12 +107,7 @@ def _named(titles, phases, contacts, feet):
 def _one_each(given, name: str, count: int) -> list:
     if given is None:
         return [None] * count
-    if isinstance(given, str):
-        raise TypeError(f"{name} must be a sequence with one entry a clip, got {given!r}")
-    try:
-        given = list(given)
-    except TypeError:
-        raise TypeError(f"{name} must be a sequence with one entry a clip, got {type(given).__name__}") from None
+    given = _check.sequence(given, name, "entries, one a clip")
     if len(given) != count:
         raise ValueError(f"{name} must have one entry a clip ({count}), got {len(given)}")
     return given
@@ -126,12 +125,12 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
     low = float(np.quantile(points[..., 1].min(axis=1), 0.02))
     feet = _feet(clip, i, feet)
     if contact is not None:
-        contact = np.asarray(contact)
+        contact = bools(contact, f"contacts[{i}]")
         if contact.dtype != np.bool_ or contact.shape != (len(clip), len(feet)):
             wanted = f"bool of shape ({len(clip)}, {len(feet)})"
             raise ValueError(f"contacts[{i}] must be {wanted}, got {contact.dtype} of {contact.shape}")
     if phase is not None:
-        phase = _check.phases(phase, f"phases[{i}]", (len(clip),), nan=True, dtype=np.float32)
+        phase = _check.phases(phase, f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
     return {
         "title": title if title is not None else clip.name or f"clip {i + 1}",
         "fps": clip.fps,
@@ -198,8 +197,9 @@ def _feet(clip: Clip, i: int, feet) -> list[list[int]]:
         except ValueError:
             return []
     result = []
-    for n, foot in enumerate(feet):
-        joints = [foot] if isinstance(foot, (str, int, np.integer)) else list(foot)
+    for n, foot in enumerate(_check.sequence(feet, f"feet[{i}]", "joints, one entry a foot")):
+        whole = isinstance(foot, (str, int, np.integer))
+        joints = [foot] if whole else _check.sequence(foot, f"feet[{i}][{n}]", "joints")
         last = len(clip.skeleton) - 1
         result.append(
             [

@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _check
 from .._files import written_whole
+from ..metrics import bools, joint_amplitude
 from ..phase import detect_contacts
 from ..rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
 from ..skeleton import Clip
@@ -61,11 +62,13 @@ def plot_feet(clip: Clip, feet, *, contacts=None, title: str = "", axes=None):
     """
     (clip,), _ = _named([clip], None)
     axes = _axes(axes)
-    joints = [_joint(clip, foot) for foot in feet]
+    joints = [_joint(clip, foot) for foot in _check.sequence(feet, "feet", "joints")]
+    if not joints:
+        raise ValueError("feet must name at least one joint")
     places = clip.positions()[:, joints]
     if contacts is None:
         contacts = detect_contacts(places, clip.fps)
-    contacts = np.asarray(contacts, bool)
+    contacts = bools(contacts, "contacts")
     if contacts.shape != places.shape[:2]:
         raise ValueError(f"contacts must have shape {places.shape[:2]}, got {contacts.shape}")
     time = np.arange(len(clip)) / clip.fps
@@ -118,8 +121,6 @@ def save_plots(folder: str | os.PathLike, predicted: Clip, reference: Clip, feet
 
 def _liveliest(clip: Clip, feet) -> list[int]:
     """The joints above the feet, else the six that move most."""
-    from ..metrics import joint_amplitude
-
     legs = []
     for foot in feet:
         chain, joint = [], foot
@@ -133,13 +134,13 @@ def _liveliest(clip: Clip, feet) -> list[int]:
 
 
 def _named(clips, titles):
-    clips = list(clips)
+    clips = _check.sequence(clips, "clips", "clips")
     for i, clip in enumerate(clips):
         if not isinstance(clip, Clip):
             raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
     if not clips:
         raise ValueError("clips must hold at least one clip")
-    titles = [clip.name for clip in clips] if titles is None else list(titles)
+    titles = [clip.name for clip in clips] if titles is None else _check.sequence(titles, "titles", "strings")
     if len(titles) != len(clips):
         raise ValueError(f"titles must have one entry a clip ({len(clips)}), got {len(titles)}")
     return clips, titles
