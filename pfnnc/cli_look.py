@@ -1,11 +1,12 @@
 """Commands that look at clips: inspect, phase, root-motion, view."""
 
 import argparse
+import json
+import textwrap
 from pathlib import Path
 
 import numpy as np
 
-from .checkpoint import is_checkpoint
 from .cli_read import (
     Failure,
     Reading,
@@ -13,6 +14,7 @@ from .cli_read import (
     feet_of,
     find_files,
     is_model,
+    kind_of,
     labelled,
     new_file,
     read_model,
@@ -20,6 +22,7 @@ from .cli_read import (
     wrote,
 )
 from .describe import describe
+from .network import SimplifiedPFNN
 from .phase_report import label_report
 from .root_motion import RootTrack
 from .training import Trainer
@@ -69,11 +72,9 @@ def inspect_files(args: argparse.Namespace) -> None:
     for i, path in enumerate(args.paths):
         if i:
             print()
-        if is_checkpoint(path):
-            print(f"{path}: {Trainer.load(path).summary()}")
-            continue
-        if is_model(path):
-            _print_model(path)
+        kind = "motion-model" if Path(path).is_dir() and is_model(path) else kind_of(path)
+        if kind is not None:
+            {"checkpoint": _print_checkpoint, "network": _print_network}.get(kind, _print_model)(path)
             continue
         (found,) = find_files([path])[:1] if Path(path).is_file() else (Path(path),)
         if not found.exists():
@@ -81,33 +82,31 @@ def inspect_files(args: argparse.Namespace) -> None:
         print(describe(found))
 
 
+def _print_checkpoint(path: str) -> None:
+    print(f"{path}: {Trainer.load(path).summary()}")
+
+
+def _print_network(path: str) -> None:
+    print(f"{path}: a network, {_sizes(SimplifiedPFNN.load(path))}")
+
+
+def _sizes(network) -> str:
+    layers = f"{network.in_dim}-{network.hidden}-{network.hidden}-{network.out_dim}"
+    return f"{layers}, {network.n_kernels} {network.kernel} kernels, {network.activation}"
+
+
 def _print_model(path: str) -> None:
     trained = read_model(path)
     model = trained.model
-    network = model.model
-    print(
-        f"{path}: a model, preset {model.preset!r}, {model.fps:g} frames a second, {model.input_len} frames of history"
-    )
+    print(f"{path}: a model, preset {model.preset!r}, {model.fps:g} frames a second, {model.input_len} of history")
     print(f"  skeleton  {len(model.skeleton)} joints from {model.skeleton.names[0]}")
-    print(
-        f"  network   {network.in_dim}-{network.hidden}-{network.hidden}-{network.out_dim}, {network.n_kernels} "
-        f"{network.kernel} kernels, {network.activation}"
-    )
-    print(
-        f"  gait      {model.avg_stride:.2f} m and {1 / model.cadence:.2f} s a cycle"
-        if model.cadence
-        else "  gait      -"
-    )
+    print(f"  network   {_sizes(model.model)}")
+    cycle = f" and {1 / model.cadence:.2f} s" if model.cadence else ""
+    print(f"  gait      {model.avg_stride:.2f} m{cycle} a cycle")
     if model.history:
         print(f"  training  {len(model.history)} epochs, loss {model.history[-1].loss:.4g} in the last")
-    said = ", ".join(
-        f"--{name} {value:g}" if isinstance(value, float) else f"--{name} {value}"
-        for name, value in vars(trained.reading).items()
-        if value
-    )
-    print(f"  clips     read with {said or 'no options'}")
-    for name in trained.held_out:
-        print(f"  held out  {name}")
+    if trained.settings:
+        print(f"  made from\n{textwrap.indent(json.dumps(trained.settings, indent=2), '    ')}")
 
 
 def label_files(args: argparse.Namespace) -> None:

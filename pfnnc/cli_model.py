@@ -45,7 +45,12 @@ RATE = 30.0  # frames a second: where the recipes were found
 
 def add_commands(commands) -> None:
     train = commands.add_parser("train", help="learn a character from clips", description=train_model.__doc__)
-    train.add_argument("paths", nargs="+", metavar="PATH", help="BVH files or folders of them, or one scene.toml that names them and all else")
+    train.add_argument(
+        "paths",
+        nargs="+",
+        metavar="PATH",
+        help="BVH files or folders of them, or one scene.toml that names them and all else",
+    )
     train.add_argument("-o", "--output", metavar="FOLDER", help="where the model goes")
     train.add_argument("--preset", choices=("controller", "article"), default="controller")
     train.add_argument(
@@ -156,7 +161,7 @@ def train_model(args: argparse.Namespace) -> None:
 
 
 def _take_scene(args: argparse.Namespace) -> Scene | None:
-    """Where the one path is a scene file, its words in place of the command line's; -o, --epochs, --max-seconds, --set stand."""
+    """A scene file as the one path says what the command line would; -o, --epochs, --max-seconds and --set stand."""
     if len(args.paths) != 1 or not args.paths[0].endswith(".toml"):
         return None
     scene = load_scene(args.paths[0])

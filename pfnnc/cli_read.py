@@ -7,11 +7,12 @@ import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
+from ._store import MAGIC
 from .bvh import load_bvh
 from .describe import describe
 from .motion_model import MotionModel
@@ -204,18 +205,23 @@ class Trained:
     held_out: tuple[Path, ...] = ()
     phases: str = "auto"
     phase_unit: str = "cycle"
+    settings: dict = field(default_factory=dict)  # all of train.json
+
+
+def kind_of(path: str | os.PathLike) -> str | None:
+    """What a file of the package holds ("motion-model", "checkpoint", "network"); None for any other file."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(64)
+    except OSError:
+        return None
+    return head[32:].rstrip(b"\0").decode("ascii", "replace") if head[:8] == MAGIC and len(head) == 64 else None
 
 
 def is_model(path: str | os.PathLike) -> bool:
-    """A folder that `pfnnc train` wrote, or a model file."""
+    """A folder that `pfnnc train` wrote, or a file of the package."""
     path = Path(path)
-    if path.is_dir():
-        return (path / MODEL_NAME).exists()
-    try:
-        with open(path, "rb") as file:
-            return file.read(8) == b"PFNNC\r\n\x1a"
-    except OSError:
-        return False
+    return (path / MODEL_NAME).exists() if path.is_dir() else kind_of(path) is not None
 
 
 def read_model(path: str | os.PathLike) -> Trained:
@@ -231,7 +237,7 @@ def read_model(path: str | os.PathLike) -> Trained:
         reading = Reading(**settings["reading"])
         reading = replace(reading, feet=reading.feet and tuple(reading.feet))
         clips, held_out = (tuple(map(Path, settings[name])) for name in ("clips", "held_out"))
-        return Trained(model, reading, folder, clips, held_out, settings["phases"], settings["phase_unit"])
+        return Trained(model, reading, folder, clips, held_out, settings["phases"], settings["phase_unit"], settings)
     except (OSError, ValueError, KeyError, TypeError):  # a model on its own
         return Trained(model, Reading(), folder if path.is_dir() else None)
 

@@ -45,7 +45,7 @@ def run(capsys, *arguments, code=0):
 
 def test_inspect(capsys, clips, trained):
     out = run(capsys, "inspect", clips / "walk0.bvh", trained).out
-    assert "24 joints from Hips" in out and "preset 'controller'" in out and "held out" in out
+    assert "24 joints from Hips" in out and "preset 'controller'" in out and "held_out" in out
     assert "walk3" in run(capsys, "inspect", clips).out
 
 
@@ -103,6 +103,40 @@ def test_train_tells_what_it_left_out(capsys, clips, tmp_path):
     assert reference.fps == 30 and len(reference) == 121
     model = pfnnc.MotionModel.load(tmp_path / "out" / "model.pfnnc")
     assert model.fps == 30 and model.model.hidden == 8
+
+
+def test_a_scene_says_everything(capsys, clips, tmp_path):
+    scene = tmp_path / "scene.toml"
+    scene.write_text(
+        f"""
+        [clips]
+        files = ["{clips.as_posix()}/walk*.bvh"]
+        hold_out = ["walk2"]
+        [windows]
+        scales = [1.0]
+        mirror = false
+        [model]
+        hidden = 8
+        [training]
+        epochs = 2
+        [output]
+        folder = "made"
+        checkpoint = true
+        """
+    )
+    run(capsys, "train", scene)
+    made = tmp_path / "made"
+    settings = json.loads((made / "train.json").read_text())
+    assert settings["scene"]["options"]["hidden"] == 8 and settings["held_out"][0].endswith("walk2.bvh")
+    for path in (made, made / "checkpoint.pfnnc"):
+        out = run(capsys, "inspect", path).out
+        assert '"hidden": 8' in out and '"hold_out"' in out and "walk2" in out
+    run(capsys, "train", scene, "--force")  # all epochs are done: it goes on from the end
+    run(capsys, "train", scene, "-o", tmp_path / "other", "--set", "hidden=4")
+    assert pfnnc.MotionModel.load(tmp_path / "other" / "model.pfnnc").model.hidden == 4
+    assert "hidden" in run(capsys, "train", scene, "--force", "--set", "hidden=4", code=1).err
+    scene.write_text("[clips]\nfiles = []\n[modell]\n")
+    assert "modell" in run(capsys, "train", scene, code=1).err
 
 
 def test_units_are_told_apart(capsys, clips, tmp_path):
