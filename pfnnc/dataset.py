@@ -167,6 +167,8 @@ class WindowDataset:
             i = operator.index(i)
         except TypeError:
             raise TypeError(f"the index of a window must be an integer, got {type(i).__name__}") from None
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"index {i} is out of range for {len(self)} windows")
         X, Y, P = self.batch([i])
         return X[0], Y[0], P[0]
 
@@ -343,6 +345,9 @@ class WindowDataset:
         groups = [group for group in self._timelines() if np.isin(group.clips, used).any()]
         cut = self._by_clip if by == "clip" else self._by_block
         train, held = (self._with(parts) for parts in cut(groups, validation, rng))
+        if not len(train) or not len(held):
+            window = self.input_len + self.output_len
+            raise ValueError(f"by={by!r} needs clips several times as long as a window of {window} frames")
         if self._given is not None and not self._given.fitted:
             train._given = held._given = train._fit(self._given)
         return train, held
@@ -401,8 +406,6 @@ class WindowDataset:
                 begin, end = group.interval(i, lead, *block)
                 kept += self._inside(clip, -np.inf, begin - window) + self._inside(clip, end + window, np.inf)
                 held += self._inside(clip, begin, end)
-        if not held:
-            raise ValueError(f'by="block" needs clips several times as long as a window of {window} frames')
         return kept, held
 
     def _inside(self, clip: int, begin: float, end: float) -> list[tuple[int, int, int]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -160,7 +161,7 @@ class FeatureSpec:
                 start += count
         return slices
 
-    @property
+    @cached_property
     def dim(self) -> int:
         """Columns of a frame."""
         return max(part.stop for part in self.slices.values())

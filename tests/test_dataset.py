@@ -1,6 +1,7 @@
 import copy
 import pickle
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -317,6 +318,7 @@ def test_a_window_by_index_refuses():
     for index, error in [
         (21, IndexError),
         (-22, IndexError),
+        (2**70, IndexError),
         (1.0, TypeError),
         (True, TypeError),
         ("1", TypeError),
@@ -537,7 +539,7 @@ def test_split_refuses():
             dataset.split(*arguments)
     with pytest.raises(ValueError, match="two clips"):
         WindowDataset([rows, rows], SPEC, [phase, phase]).split()
-    with pytest.raises(ValueError, match='by="block" needs clips'):
+    with pytest.raises(ValueError, match="by='block' needs clips"):
         WindowDataset([rows[:30]], SPEC, [phase[:30]]).split(0.2, "block")
 
 
@@ -773,3 +775,57 @@ def test_wrong_speeds(speeds, error):
 def test_arrays_have_one_speed():
     with pytest.raises(TypeError, match=r"clips\[0\] must be a Clip"):
         WindowDataset([np.zeros((40, SPEC.dim))], SPEC, [np.zeros(40)], speeds=(1, 2))
+
+
+@given(data=st.data())
+@settings(max_examples=60, deadline=None)
+def test_any_split_is_clean(data):
+    """Random clips, gaps in the phase, sizes and groups: parts are disjoint, a gap apart, and come from the whole."""
+    lengths = data.draw(st.lists(st.integers(1, 120), min_size=1, max_size=6))
+    missing = data.draw(st.sampled_from([0.0, 0.2, 0.9]))
+    by = data.draw(st.sampled_from(["clip", "block"]))
+    groups = data.draw(st.none() | st.lists(st.integers(0, 3), min_size=len(lengths), max_size=len(lengths)))
+    sizes = [data.draw(st.integers(1, 6)) for _ in range(3)]
+    takes = [rows_and_phase(frames, i, missing=missing) for i, frames in enumerate(lengths)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        dataset = WindowDataset(
+            [rows for rows, _ in takes],
+            SPEC,
+            [phase for _, phase in takes],
+            input_len=sizes[0],
+            output_len=sizes[1],
+            stride=sizes[2],
+            groups=groups,
+        )
+    window = sizes[0] + sizes[1]
+    whole = set(zip(dataset.clip_index.tolist(), dataset.starts.tolist(), strict=True))
+    try:
+        parts = dataset.split(data.draw(st.floats(0.01, 0.99)), by, data.draw(st.integers(0, 99)))
+    except ValueError as error:
+        assert "needs" in str(error)
+        return
+    assert len(parts[0]) and len(parts[1])
+    for part in parts:
+        assert set(zip(part.clip_index.tolist(), part.starts.tolist(), strict=True)) <= whole
+        for step in range(sizes[2]):  # shifted windows stay on their side
+            assert frames_of(part.shifted(step)).isdisjoint(frames_of(parts[0] if part is parts[1] else parts[1]))
+    train, held = (sorted(frames_of(part)) for part in parts)
+    assert not set(train) & set(held)
+    if by == "block":
+        for clip in range(len(lengths)):
+            mine, other = (np.array([f for c, f in frames if c == clip]) for frames in (train, held))
+            if len(mine) and len(other):
+                assert np.abs(mine[:, None] - other).min() > window
+    elif groups:
+        assert not {groups[c] for c, _ in train} & {groups[c] for c, _ in held}
+
+
+def test_batches_from_several_threads():
+    rows, phase = rows_and_phase(2000)
+    dataset = WindowDataset([rows], SPEC, [phase], stride=1, normalizer=Normalizer("all"))
+    orders = [np.random.default_rng(i).integers(0, len(dataset), 200) for i in range(8)]
+    expected = [dataset.batch(order) for order in orders]
+    with ThreadPoolExecutor(4) as threads:
+        for got, wanted in zip(threads.map(dataset.batch, orders * 5), expected * 5, strict=True):
+            assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
