@@ -34,11 +34,10 @@ static int64_t part_begin(int64_t total, int64_t parts, int64_t part)
     return total * part / parts;
 }
 
-/* c += share * (a times w) for any number of panels, by the widest tiles that there are */
-static void multiply(pfnn_type type, pfnn_tile tile, int64_t rows, int64_t panels)
+/* c += share * (a times w) for any number of panels, by the widest tiles of a table that there are */
+static void multiply(const pfnn_tile_table *table, pfnn_type type, pfnn_tile tile, int64_t rows, int64_t panels)
 {
-    const pfnn_kernels *kernels = pfnn_kernels_get();
-    const pfnn_tile_function *shapes = kernels->packed[type][rows - 1];
+    const pfnn_tile_function *shapes = (*table)[rows - 1];
     for (int64_t wide = PFNN_TILE_PANELS; panels;) {
         if (wide > panels || !shapes[wide - 1]) {
             wide--;

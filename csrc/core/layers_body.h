@@ -14,19 +14,7 @@ static void NAME(pack_rows)(REAL *to, const REAL *x, int64_t stride, int64_t row
             *to++ = x[r * stride + begin + i];
 }
 
-/* panels of a row-major matrix (.., columns): rows [row, row + depth), columns from `column` on; zeros past the last */
-static void NAME(pack_panels)(REAL *to, const REAL *w, int64_t columns, int64_t row, int64_t depth, int64_t column, int64_t panels)
-{
-    for (int64_t i = 0; i < depth; i++)
-        for (int64_t p = 0; p < panels; p++) {
-            REAL *at = to + (p * depth + i) * PANEL;
-            const int64_t j = column + p * PANEL, width = least(columns - j, PANEL);
-            memcpy(at, w + (row + i) * columns + j, (size_t)width * sizeof *at);
-            memset(at + width, 0, (size_t)(PANEL - width) * sizeof *at);
-        }
-}
-
-/* the same of the matrix's transpose: its columns [row, row + depth), its rows from `column` on, of `count` */
+/* panels of the transpose of a matrix (.., columns): its columns [row, row + depth), its rows from `column` on, of `count` */
 static void NAME(pack_transposed)(REAL *to, const REAL *w, int64_t columns, int64_t count, int64_t row, int64_t depth,
                                   int64_t column, int64_t panels)
 {
@@ -51,12 +39,36 @@ typedef struct NAME(operand) {
     bool transposed;
 } NAME(operand);
 
+/*
+ * Where tiles find the operand's rows [begin, begin + depth) from panel `p` on: W as it stands, or panels of its transpose.
+ * The table of such tiles; `panels` becomes what one call can take.
+ */
+static const pfnn_tile_table *NAME(find_operand)(pfnn_tile *tile, const NAME(operand) *o, int64_t begin, int64_t p,
+                                                 int64_t *panels, REAL *packed)
+{
+    const pfnn_kernels *kernels = pfnn_kernels_get();
+    if (o->transposed) {
+        NAME(pack_transposed)(packed, o->w, o->out, o->in, begin, tile->depth, p * PANEL, *panels);
+        tile->w = packed;
+        tile->w_row = PANEL;
+        tile->w_panel = tile->depth * PANEL;
+        return &kernels->packed[TYPE];
+    }
+    const int64_t whole = o->out / PANEL;
+    tile->w = o->w + begin * o->out + p * PANEL;
+    tile->w_row = o->out;
+    tile->w_panel = PANEL;
+    tile->width = o->out - p * PANEL;
+    tile->ahead = GROUP * PANEL;
+    *panels = p < whole ? least(*panels, whole - p) : 1;
+    return p < whole ? &kernels->direct[TYPE] : &kernels->tail[TYPE];
+}
+
 /* c (rows, padded) += share * (x w), share one every share_row */
 static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t rows, const NAME(operand) *o, const REAL *share,
                               int64_t share_row, const rows_space *space)
 {
-    const int64_t depth_all = o->transposed ? o->out : o->in, width = o->transposed ? o->in : o->out;
-    const int64_t blocks = (depth_all + PFNN_BLOCK - 1) / PFNN_BLOCK, panels_all = c_row / PANEL;
+    const int64_t depth_all = o->transposed ? o->out : o->in, blocks = (depth_all + PFNN_BLOCK - 1) / PFNN_BLOCK;
     const int64_t most = pfnn_kernels_get()->tile_rows, tiles = (rows + most - 1) / most;
 
     for (int64_t b = 0; b < blocks; b++) {
@@ -65,18 +77,16 @@ static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t row
             const int64_t at = part_begin(rows, tiles, t), count = part_begin(rows, tiles, t + 1) - at;
             NAME(pack_rows)((REAL *)space->a + at * depth, x + at * depth_all, depth_all, count, begin, depth);
         }
-        for (int64_t p = 0; p < panels_all; p += GROUP) {
-            const int64_t panels = least(panels_all - p, GROUP);
-            if (o->transposed)
-                NAME(pack_transposed)(space->w, o->w, o->out, width, begin, depth, p * PANEL, panels);
-            else
-                NAME(pack_panels)(space->w, o->w, o->out, begin, depth, p * PANEL, panels);
+        for (int64_t p = 0, panels; p < c_row / PANEL; p += panels) {
+            pfnn_tile tile = {.c_row = c_row, .depth = depth, .share_row = share_row};
+            panels = least(c_row / PANEL - p, GROUP);
+            const pfnn_tile_table *table = NAME(find_operand)(&tile, o, begin, p, &panels, space->w);
             for (int64_t t = 0; t < tiles; t++) {
                 const int64_t at = part_begin(rows, tiles, t);
-                pfnn_tile tile = {.c = c + at * c_row + p * PANEL, .c_row = c_row, .a = (REAL *)space->a + at * depth,
-                                  .w = space->w, .w_row = PANEL, .w_panel = depth * PANEL, .depth = depth,
-                                  .share = share + at * share_row, .share_row = share_row};
-                multiply(TYPE, tile, part_begin(rows, tiles, t + 1) - at, panels);
+                tile.c = c + at * c_row + p * PANEL;
+                tile.a = (REAL *)space->a + at * depth;
+                tile.share = share + at * share_row;
+                multiply(table, TYPE, tile, part_begin(rows, tiles, t + 1) - at, panels);
             }
         }
     }
@@ -233,7 +243,7 @@ static void NAME(gradient_chunk)(const product *p, int kernel, int64_t t0, int64
             pfnn_tile sums = {.c = (REAL *)space->tile + j, .c_row = wide, .a = (const REAL *)p->packed_x + i * rows,
                               .w = (const REAL *)space->dy + j * rows, .w_row = PANEL, .w_panel = rows * PANEL, .depth = rows,
                               .share = &one, .share_row = 0};
-            multiply(TYPE, sums, end - i, columns / PANEL);
+            multiply(&pfnn_kernels_get()->packed[TYPE], TYPE, sums, end - i, columns / PANEL);
         }
         p->sink->take(p->sink->context, &tile);
     }
