@@ -32,9 +32,10 @@ static void NAME(pack_transposed)(REAL *to, const REAL *w, int64_t columns, int6
 
 /* ---- over rows of x ----------------------------------------------------------------------- */
 
-/* a matrix that rows are multiplied with: W_k (in, out), or its transpose */
+/* matrices that rows are multiplied with: W_k (in, out) of some kernels, or their transposes */
 typedef struct NAME(operand) {
-    const REAL *w;
+    const REAL *w; /* of the first */
+    int kernels;
     int64_t in, out;
     bool transposed;
 } NAME(operand);
@@ -43,19 +44,20 @@ typedef struct NAME(operand) {
  * Where tiles find the operand's rows [begin, begin + depth) from panel `p` on: W as it stands, or panels of its transpose.
  * The table of such tiles; `panels` becomes what one call can take.
  */
-static const pfnn_tile_table *NAME(find_operand)(pfnn_tile *tile, const NAME(operand) *o, int64_t begin, int64_t p,
+static const pfnn_tile_table *NAME(find_operand)(pfnn_tile *tile, const NAME(operand) *o, int k, int64_t begin, int64_t p,
                                                  int64_t *panels, REAL *packed)
 {
     const pfnn_kernels *kernels = pfnn_kernels_get();
+    const REAL *w = o->w + k * o->in * o->out;
     if (o->transposed) {
-        NAME(pack_transposed)(packed, o->w, o->out, o->in, begin, tile->depth, p * PANEL, *panels);
+        NAME(pack_transposed)(packed, w, o->out, o->in, begin, tile->depth, p * PANEL, *panels);
         tile->w = packed;
         tile->w_row = PANEL;
         tile->w_panel = tile->depth * PANEL;
         return &kernels->packed[TYPE];
     }
     const int64_t whole = o->out / PANEL;
-    tile->w = o->w + begin * o->out + p * PANEL;
+    tile->w = w + begin * o->out + p * PANEL;
     tile->w_row = o->out;
     tile->w_panel = PANEL;
     tile->width = o->out - p * PANEL;
@@ -64,7 +66,7 @@ static const pfnn_tile_table *NAME(find_operand)(pfnn_tile *tile, const NAME(ope
     return p < whole ? &kernels->direct[TYPE] : &kernels->tail[TYPE];
 }
 
-/* c (rows, padded) += share * (x w), share one every share_row */
+/* c (rows, padded) += sum of share[k] * (x W_k), shares one after the other, a row every share_row */
 static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t rows, const NAME(operand) *o, const REAL *share,
                               int64_t share_row, const rows_space *space)
 {
@@ -77,18 +79,19 @@ static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t row
             const int64_t at = part_begin(rows, tiles, t), count = part_begin(rows, tiles, t + 1) - at;
             NAME(pack_rows)((REAL *)space->a + at * depth, x + at * depth_all, depth_all, count, begin, depth);
         }
-        for (int64_t p = 0, panels; p < c_row / PANEL; p += panels) {
-            pfnn_tile tile = {.c_row = c_row, .depth = depth, .share_row = share_row};
-            panels = least(c_row / PANEL - p, GROUP);
-            const pfnn_tile_table *table = NAME(find_operand)(&tile, o, begin, p, &panels, space->w);
-            for (int64_t t = 0; t < tiles; t++) {
-                const int64_t at = part_begin(rows, tiles, t);
-                tile.c = c + at * c_row + p * PANEL;
-                tile.a = (REAL *)space->a + at * depth;
-                tile.share = share + at * share_row;
-                multiply(table, TYPE, tile, part_begin(rows, tiles, t + 1) - at, panels);
+        for (int k = 0; k < o->kernels; k++)
+            for (int64_t p = 0, panels; p < c_row / PANEL; p += panels) {
+                pfnn_tile tile = {.c_row = c_row, .depth = depth, .share_row = share_row};
+                panels = least(c_row / PANEL - p, GROUP);
+                const pfnn_tile_table *table = NAME(find_operand)(&tile, o, k, begin, p, &panels, space->w);
+                for (int64_t t = 0; t < tiles; t++) {
+                    const int64_t at = part_begin(rows, tiles, t);
+                    tile.c = c + at * c_row + p * PANEL;
+                    tile.a = (REAL *)space->a + at * depth;
+                    tile.share = share + at * share_row + k;
+                    multiply(table, TYPE, tile, part_begin(rows, tiles, t + 1) - at, panels);
+                }
             }
-        }
     }
 }
 
@@ -107,10 +110,8 @@ static void NAME(forward_rows)(const product *p, int64_t row, int64_t rows, cons
         for (int k = 0; k < kernels; k++)
             for (int64_t j = 0; j < out; j++)
                 c[r * wide + j] += share[r * kernels + k] * bias[k * out + j];
-    for (int k = 0; k < kernels; k++) {
-        NAME(operand) o = {weights + k * in * out, in, out, false};
-        NAME(add_product)(c, wide, (const REAL *)p->x + row * in, rows, &o, share + k, kernels, space);
-    }
+    NAME(operand) o = {weights, kernels, in, out, false};
+    NAME(add_product)(c, wide, (const REAL *)p->x + row * in, rows, &o, share, kernels, space);
     for (int64_t r = 0; r < rows; r++)
         memcpy(y + r * out, c + r * wide, (size_t)out * sizeof *y);
 }
@@ -139,34 +140,46 @@ static double NAME(dot)(const REAL *a, const REAL *b, int64_t count)
     return total;
 }
 
-/* With dshare each kernel's product is made apart, since x . (dy W_k^T) needs it without its share. */
+/* dx and dshare, each kernel's product apart, since x . (dy W_k^T) needs it without its share */
+static void NAME(backward_apart)(const product *p, int64_t row, int64_t rows, const rows_space *space)
+{
+    const pfnn_net_config *config = &p->net->config;
+    const int64_t in = config->size[p->layer], out = config->size[p->layer + 1], wide = padded(p->net, in);
+    const REAL *weights = p->net->weights[p->layer], *bias = p->net->bias[p->layer];
+    const REAL *x = (const REAL *)p->x + row * in, *dy = (const REAL *)p->dy + row * out;
+    REAL *c = space->c, *dx = p->gradients->dx;
+    static const REAL one = 1;
+
+    for (int k = 0; k < config->kernels; k++) {
+        NAME(operand) o = {weights + k * in * out, 1, in, out, true};
+        memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+        NAME(add_product)(c, wide, dy, rows, &o, &one, 0, space);
+        for (int64_t r = 0; r < rows; r++) {
+            const REAL *back = c + r * wide, a = (REAL)p->share[(row + r) * config->kernels + k];
+            p->gradients->dshare[(row + r) * config->kernels + k] +=
+                NAME(dot)(x + r * in, back, in) + NAME(dot)(dy + r * out, bias + k * out, out);
+            for (int64_t i = 0; dx && i < in; i++)
+                dx[(row + r) * in + i] += a * back[i];
+        }
+    }
+}
+
 static void NAME(backward_rows)(const product *p, int64_t row, int64_t rows, const rows_space *space)
 {
     const pfnn_net_config *config = &p->net->config;
     const int64_t in = config->size[p->layer], out = config->size[p->layer + 1], wide = padded(p->net, in);
-    const int kernels = config->kernels;
-    const REAL *weights = p->net->weights[p->layer], *bias = p->net->bias[p->layer];
-    const REAL *x = (const REAL *)p->x + row * in, *dy = (const REAL *)p->dy + row * out;
+    NAME(operand) o = {p->net->weights[p->layer], config->kernels, in, out, true};
     REAL *c = space->c, *share = space->share, *dx = p->gradients->dx;
-    double *dshare = p->gradients->dshare;
-    static const REAL one = 1;
 
-    for (int64_t i = 0; i < rows * kernels; i++)
-        share[i] = (REAL)p->share[row * kernels + i];
-    memset(c, 0, (size_t)(rows * wide) * sizeof *c);
-    for (int k = 0; k < kernels; k++) {
-        NAME(operand) o = {weights + k * in * out, in, out, true};
-        NAME(add_product)(c, wide, dy, rows, &o, dshare ? &one : share + k, dshare ? 0 : kernels, space);
-        for (int64_t r = 0; dshare && r < rows; r++) {
-            const REAL *back = c + r * wide, a = share[r * kernels + k];
-            dshare[(row + r) * kernels + k] += NAME(dot)(x + r * in, back, in) + NAME(dot)(dy + r * out, bias + k * out, out);
-            for (int64_t i = 0; dx && i < in; i++)
-                dx[(row + r) * in + i] += a * back[i];
-        }
-        if (dshare)
-            memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+    if (p->gradients->dshare) {
+        NAME(backward_apart)(p, row, rows, space);
+        return;
     }
-    for (int64_t r = 0; !dshare && r < rows; r++)
+    for (int64_t i = 0; i < rows * config->kernels; i++)
+        share[i] = (REAL)p->share[row * config->kernels + i];
+    memset(c, 0, (size_t)(rows * wide) * sizeof *c);
+    NAME(add_product)(c, wide, (const REAL *)p->dy + row * out, rows, &o, share, config->kernels, space);
+    for (int64_t r = 0; r < rows; r++)
         for (int64_t i = 0; i < in; i++)
             dx[(row + r) * in + i] += c[r * wide + i];
 }
