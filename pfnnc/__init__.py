@@ -15,6 +15,7 @@ from .control import *
 from .dataset import *
 from .describe import *
 from .features import *
+from .gltf import *
 from .history import *
 from .metrics import *
 from .motion_model import *

@@ -646,15 +646,23 @@ void pfnn_quat_log_n(double *r, const double *q, int64_t count)
     log_n(r, q, count, 0.5);
 }
 
+/* Short vectors by one loop, long ones by another, the rest one by one. */
 static void exp_n(double *q, const double *r, int64_t count, double scale, void (*one)(double *, const double *))
 {
     const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
+    double longer[4 * PFNN_ROTATIONS];
     for (int64_t n; count > 0; count -= n, q += 4 * n, r += 3 * n) {
         n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (kernels->exp(q, r, n, scale))
-            for (int64_t i = 0; i < n; i++)
-                if (isnan(q[4 * i]))
-                    one(q + 4 * i, r + 3 * i);
+        if (!kernels->exp(q, r, n, scale))
+            continue;
+        kernels->exp_long(longer, r, n, scale);
+        for (int64_t i = 0; i < n; i++) {
+            if (!isnan(q[4 * i]))
+                continue;
+            memcpy(q + 4 * i, longer + 4 * i, 4 * sizeof *q);
+            if (isnan(q[4 * i]))
+                one(q + 4 * i, r + 3 * i);
+        }
     }
 }
 

@@ -13,6 +13,7 @@ enum { PFNN_ROTATIONS = 128 }; /* the most that a loop takes at a time */
 typedef struct pfnn_rotation_kernels {
     int (*log)(double *restrict r, const double *restrict q, int64_t count, double share);
     int (*exp)(double *restrict q, const double *restrict r, int64_t count, double scale);
+    int (*exp_long)(double *restrict q, const double *restrict r, int64_t count, double scale);
     int (*mul)(double *restrict r, const double *restrict a, const double *restrict b, int64_t count);
     int (*rotate)(double *restrict r, const double *restrict q, const double *restrict v, int64_t count);
     int (*normalize)(double *restrict r, const double *restrict q, int64_t count);

@@ -98,6 +98,40 @@ TARGET static int NAME(exp)(double *restrict q, const double *restrict r, int64_
     return bad != 0;
 }
 
+/*
+ * The same for vectors of any length up to a hundred thousand turns: the norm in twice the precision, less the nearest
+ * multiple k of pi, which three numbers give to 1e-35 (each of the first two has few enough digits for exact products).
+ */
+TARGET static int NAME(exp_long)(double *restrict q, const double *restrict r, int64_t count, double scale)
+{
+    double cosines[PFNN_ROTATIONS], factors[PFNN_ROTATIONS];
+    const double shift = 0x1.8p52; /* adding and taking it off rounds to an integer */
+    int64_t bad = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double x = scale * r[3 * i], y = scale * r[3 * i + 1], z = scale * r[3 * i + 2];
+        double sum, rest, product, product_rest;
+        NAME(dot2)(&sum, &rest, x, x, y, y);
+        NAME(add_product)(&sum, &rest, z, z);
+        double norm = sqrt(sum);
+        NAME(product)(&product, &product_rest, norm, norm);
+        double norm_rest = ((sum - product) - product_rest + rest) / (2 * norm);
+
+        double k = (norm * (1 / PI_HIGH) + shift) - shift, half = (0.5 * k + shift) - shift;
+        double h = (((norm - k * PI_HIGH) - k * PI_MIDDLE) - k * PI_LOW) + norm_rest, squares = h * h;
+        double sign = k == 2 * half ? 1.0 : -1.0;
+        int64_t wrong = sum > 1 && sum < 1e11 ? 0 : 1;
+        bad |= wrong;
+        cosines[i] = wrong ? (double)NAN : sign * MULTIPLY_ADD(squares, NAME(polynomial)(COS, SINE_DEGREE, squares), 1);
+        factors[i] = sign * scale * h / norm * MULTIPLY_ADD(squares, NAME(polynomial)(SINC, SINE_DEGREE, squares), 1);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        q[4 * i] = cosines[i];
+        for (int k = 0; k < 3; k++)
+            q[4 * i + 1 + k] = r[3 * i + k] * factors[i];
+    }
+    return bad != 0;
+}
+
 /* The Hamilton product, each number to the last bit whatever cancels. */
 TARGET static int NAME(mul)(double *restrict r, const double *restrict a, const double *restrict b, int64_t count)
 {

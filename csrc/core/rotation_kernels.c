@@ -30,6 +30,9 @@ static const double SINC[] = {
     -0x1.2f30ad43923a2p-57, 0x1.687bcad14a6cbp-66,
 };
 
+/* pi in three parts, the first two of 33 bits */
+static const double PI_HIGH = 0x1.921fb54400000p+1, PI_MIDDLE = 0x1.0b4611a600000p-33, PI_LOW = 0x1.3198a2e037073p-68;
+
 /* The polynomials are unrolled whole, so that compilers see straight code and make vectors of the loop around it. */
 #if defined(__clang__)
 #define UNROLL_WHOLE _Pragma("clang loop unroll(full)")
@@ -39,7 +42,7 @@ static const double SINC[] = {
 #define UNROLL_WHOLE
 #endif
 
-#define ROTATION_KERNELS(set) {log_##set, exp_##set, mul_##set, rotate_##set, normalize_##set}
+#define ROTATION_KERNELS(set) {log_##set, exp_##set, exp_long_##set, mul_##set, rotate_##set, normalize_##set}
 
 #define TARGET
 #define NAME(x) x##_plain
