@@ -19,6 +19,8 @@ def array(value, name: str, shape: Shape | None = None, *, dtype=None, finite: b
     ``shape`` is a tuple of lengths; a letter or None stands for any length, a leading ``...`` for any leading axes.
     ``dtype`` asks for one type. With ``finite`` a NaN or infinity is a ``ValueError`` that names its first index.
     """
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ValueError(f"{name} must have no masked elements, got {np.ma.count_masked(value)}")
     try:
         result = np.asarray(value)
     except ValueError as error:  # ragged lists

@@ -5,6 +5,7 @@ memory with its arguments, and slicing, mirroring and the like return new clips.
 ``[w, x, y, z]``, child to parent: one whose norm is off by more than rounding is normalised, a zero one is refused.
 """
 
+import math
 import re
 from collections.abc import Iterable, Mapping
 
@@ -150,6 +151,8 @@ class Skeleton:
         pairs = self.find_pairs()
         left = [self.index(name) for name in pairs if FOOT.search(name)]
         ankles = [j for j in left if not any(self._is_below(j, k) for k in left)]
+        if len(ankles) > 1:  # a leg is a pair of joints too; the targets of an engine's IK hang from none
+            ankles = [j for j in ankles if self._names[self._parents[j]] in pairs]
         if len(ankles) != 1:
             raise ValueError(
                 f"cannot find the feet by name among {' '.join(self._names)}: pass their names, feet=(left, right)"
@@ -186,7 +189,7 @@ def _parents(value: ArrayLike, joints: int) -> np.ndarray:
         array = np.asarray(value)
     except ValueError as error:
         raise ValueError(f"parents must be an array of integers, got {error}") from None
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iu" and array.size:
         raise TypeError(f"parents must be integers, got dtype {array.dtype}")
     _check.check_shape(array, "parents", (joints,))
     bad = (array < -1) | (array >= np.arange(joints))
@@ -218,7 +221,8 @@ def _end_site(item, i: int, joints: int) -> tuple[int, np.ndarray]:
     try:
         parent, place = item
     except (TypeError, ValueError):
-        raise ValueError(f"end_sites[{i}] must be a pair of a joint's index and an offset, got {item!r}") from None
+        got = repr(item) if isinstance(item, (str, int, float, type(None))) else type(item).__name__
+        raise ValueError(f"end_sites[{i}] must be a pair of a joint's index and an offset, got {got}") from None
     parent = _check.integer(parent, f"end_sites[{i}][0]", least=0, most=joints - 1)
     return parent, _check.array(place, f"end_sites[{i}][1]", (3,), dtype=np.float64, copy=True)
 
@@ -380,10 +384,10 @@ class Clip:
         half of a lower rate folds back.
         """
         fps = _check.number(fps, "fps", above=0)
-        count = np.floor((len(self) - 1) * (fps / self._fps) + 1e-6) + 1 if len(self) else 0
+        count = math.floor(min((len(self) - 1) * (fps / self._fps), 1e300) + 1e-6) + 1 if len(self) > 1 else len(self)
         if count * len(self._skeleton) > MOST_ROTATIONS:
             raise ValueError(f"fps={fps!r} would make {count:g} frames of this clip of {len(self)} at {self._fps:g}")
-        where = np.arange(int(count)) * self._fps / fps
+        where = np.arange(count) * self._fps / fps
         nearest = np.rint(where)
         where = np.where(np.abs(where - nearest) < 1e-9 * np.maximum(1, nearest), nearest, where)
         first = np.minimum(where.astype(np.int64), max(len(self) - 1, 0))
@@ -407,10 +411,10 @@ class Clip:
         """
         order = _swap(self._skeleton, self._skeleton.find_pairs() if pairs is None else pairs)
         root = self._root_positions * [-1.0, 1.0, 1.0]
-        rotations = self._rotations[:, order] * [1.0, 1.0, -1.0, -1.0]
+        rotations = self._rotations.take(order, axis=1) * [1.0, 1.0, -1.0, -1.0]
         translations = None
         if self._translations is not None:
-            translations = self._translations[:, order] * [-1.0, 1.0, 1.0]
+            translations = self._translations.take(order, axis=1) * [-1.0, 1.0, 1.0]
             translations[:, 0] = root
         return self._with(root, rotations, translations)
 
