@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 EXTRAS ?= test
 BIN = $(VENV)/bin
-CFLAGS_CORE = -std=c11 -O3 -ffp-contract=off -fPIC -fvisibility=hidden -pthread
+CFLAGS_CORE = -std=c11 -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math -fPIC -fvisibility=hidden -pthread
 WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Werror
 SANITIZERS = address,undefined
 CORE = $(wildcard csrc/core/*.c)

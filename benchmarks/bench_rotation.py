@@ -28,11 +28,20 @@ def accuracy():
 
     quats, vectors = exact.hard_quats(), exact.hard_vectors()
     random = np.random.default_rng(2)
-    cases = {name: [(q,) for q in quats] for name in "quat_to_exp_map quat_log quat_normalize quat_yaw quat_to_matrix quat_to_6d".split()}
+    cases = {
+        name: [(q,) for q in quats]
+        for name in "quat_to_exp_map quat_log quat_normalize quat_yaw quat_to_matrix quat_to_6d".split()
+    }
     cases |= {name: [(r,) for r in vectors] for name in "exp_map_to_quat quat_exp exp_map_wrap".split()}
-    cases["quat_mul"] = [(q, p) for q, p in zip(quats, random.permutation(quats), strict=True) if -100 < np.log10(abs(q).max()) + np.log10(abs(p).max()) < 100]
+    cases["quat_mul"] = [
+        (q, p)
+        for q, p in zip(quats, random.permutation(quats), strict=True)
+        if -100 < np.log10(abs(q).max()) + np.log10(abs(p).max()) < 100
+    ]
     cases["quat_rotate"] = [(q, v) for q, v in zip(quats, random.standard_normal((len(quats), 3)) * 100, strict=True)]
-    cases["quat_slerp"] = [(q, p, t) for q, p, t in zip(quats, random.permutation(quats), random.random(len(quats)), strict=True)]
+    cases["quat_slerp"] = [
+        (q, p, t) for q, p, t in zip(quats, random.permutation(quats), random.random(len(quats)), strict=True)
+    ]
     cases["quat_slerp"] += [(q, q + random.standard_normal(4) * 1e-9, 0.3) for q in quats[:60]]
     columns = random.standard_normal((100, 6))
     columns[50:, 3:] = columns[50:, :3] + columns[50:, 3:] * 10.0 ** -np.linspace(0, 10, 50)[:, None]
@@ -188,7 +197,9 @@ def speed(seconds):
 
     joints = 24
     parents = np.array([-1, 0, 1, 2, 3, 0, 5, 6, 7, 0, 9, 10, 11, 12, 11, 14, 15, 16, 17, 11, 19, 20, 21, 22])
-    skeleton = pfnnc.Skeleton([f"joint{j}" for j in range(joints)], parents, np.random.default_rng(1).standard_normal((joints, 3)))
+    skeleton = pfnnc.Skeleton(
+        [f"joint{j}" for j in range(joints)], parents, np.random.default_rng(1).standard_normal((joints, 3))
+    )
     for frames in (1000, 100):
         rotations = q[: frames * joints].reshape(frames, joints, 4)
         clip = pfnnc.Clip(skeleton, np.zeros((frames, 3)), rotations, 30.0)

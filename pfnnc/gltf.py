@@ -81,7 +81,9 @@ class _Document:
         self.views: list[dict] = []
         self.accessors: list[dict] = []
 
-    def add(self, array: np.ndarray, kind: str, component: int, *, bounds: bool = False, target: int | None = None) -> int:
+    def add(
+        self, array: np.ndarray, kind: str, component: int, *, bounds: bool = False, target: int | None = None
+    ) -> int:
         """The index of a new accessor over a copy of ``array``."""
         data = array.tobytes()
         view = {"buffer": 0, "byteOffset": self.length, "byteLength": len(data)}
@@ -126,7 +128,7 @@ def _nodes(clip: Clip) -> list[dict]:
 
 def _animation(document: _Document, clip: Clip) -> dict:
     times = document.add(_float32(np.arange(len(clip)) / clip.fps), "SCALAR", FLOAT, bounds=True)
-    # glTF's quaternions are [x, y, z, w]; the sign goes on from frame to frame, so that every player takes the shorter way
+    # [x, y, z, w] in glTF; the sign goes on from frame to frame, so that every player takes the shorter way
     rotations = _float32(np.roll(quat_unroll(clip.rotations), -1, axis=-1))
     samplers, channels = [], []
 
@@ -169,8 +171,12 @@ def _add_bones(document: _Document, content: dict, skeleton: Skeleton, roots: li
     }
     indices = document.add(np.arange(count, dtype="<u4"), "SCALAR", UNSIGNED_INT, target=34963)
     matrices = document.add(inverse.reshape(len(skeleton), 16), "MAT4", FLOAT)
-    content["materials"] = [{"name": "bones", "pbrMetallicRoughness": {"baseColorFactor": [0.85, 0.55, 0.2, 1], "metallicFactor": 0}}]
-    content["meshes"] = [{"name": "bones", "primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}]
+    content["materials"] = [
+        {"name": "bones", "pbrMetallicRoughness": {"baseColorFactor": [0.85, 0.55, 0.2, 1], "metallicFactor": 0}}
+    ]
+    content["meshes"] = [
+        {"name": "bones", "primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}
+    ]
     content["skins"] = [{"joints": list(range(len(skeleton))), "inverseBindMatrices": matrices, "skeleton": roots[0]}]
     if len(roots) > 1:
         del content["skins"][0]["skeleton"]  # it must be above all joints

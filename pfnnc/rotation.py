@@ -89,7 +89,7 @@ def quat_from_euler(angles: ArrayLike, order: str) -> np.ndarray:
     """The unit quaternion of Euler angles in radians: ``(..., 3) -> (..., 4)``.
 
     Intrinsic, the first letter outermost: order ``"ZXY"`` with angles ``(a, b, c)`` is ``Rz(a) Rx(b) Ry(c)``, as in a
-    BVH file whose channels are listed Z X Y. All twelve orders, upper or lower case alike; another one is ``ValueError``.
+    BVH file whose channels are listed Z X Y. All twelve orders, upper or lower case alike; another is ``ValueError``.
 
     >>> quat_from_euler([0.0, 0.0, np.pi], "ZXY").round(15)
     array([0., 0., 1., 0.])

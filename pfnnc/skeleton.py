@@ -378,7 +378,7 @@ class Clip:
         return places
 
     def resample(self, fps: float) -> "Clip":
-        """The motion at another rate: frame i at ``i / fps`` seconds, ``floor((T-1) fps / self.fps + 1e-6) + 1`` of them.
+        """The motion at another rate: ``floor((T-1) fps / self.fps + 1e-6) + 1`` frames, frame i at ``i / fps`` seconds.
 
         Places are interpolated linearly, rotations along the shorter way. There is no low-pass: what moves faster than
         half of a lower rate folds back.
@@ -499,5 +499,3 @@ def _swap(skeleton: Skeleton, pairs: Mapping[str, str]) -> np.ndarray:
             raise ValueError(f"pairs: {left!r}: {right!r} names a joint that another pair has already")
         order[i], order[j] = j, i
     return order
-
-

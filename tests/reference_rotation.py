@@ -50,7 +50,7 @@ def quat_log(q):
     return quat_to_exp_map(q, mp.mpf(1) / 2)
 
 
-def exp_map_to_quat(r, scale=mp.mpf(1) / 2):
+def exp_map_to_quat(r, scale=0.5):
     r = _exact(r)
     with mp.workdps(400 if max(map(abs, r)) > 1e20 else 60):
         angle = _norm(r)
@@ -60,7 +60,7 @@ def exp_map_to_quat(r, scale=mp.mpf(1) / 2):
 
 
 def quat_exp(r):
-    return exp_map_to_quat(r, mp.mpf(1))
+    return exp_map_to_quat(r, 1)
 
 
 def exp_map_wrap(r):
@@ -126,7 +126,9 @@ def quat_slerp(a, b, t):
     dot = mp.fsum(x * y for x, y in zip(a, b, strict=True))
     if dot < 0:
         b, dot = [-x for x in b], -dot
-    angle = 2 * mp.atan2(_norm([x - y for x, y in zip(a, b, strict=True)]), _norm([x + y for x, y in zip(a, b, strict=True)]))
+    angle = 2 * mp.atan2(
+        _norm([x - y for x, y in zip(a, b, strict=True)]), _norm([x + y for x, y in zip(a, b, strict=True)])
+    )
     if angle == 0:
         return a
     return [(mp.sin((1 - t) * angle) * x + mp.sin(t * angle) * y) / mp.sin(angle) for x, y in zip(a, b, strict=True)]
@@ -165,9 +167,13 @@ def hard_quats(count=60, seed=0):
     near_pi = np.column_stack([small, axis])
     exact_pi = np.column_stack([np.zeros(count), axis])
     close = np.column_stack([np.cos(small), axis * np.sin(small)[:, None]])
-    axes = np.vstack([np.eye(4), -np.eye(4), [[0, 0, -1, 1], [-0.0, 0, 0, -1], [-1, -0.0, 0, 0], [1, 1, 1, 1], [-1, 1, -1, 1]]])
+    axes = np.vstack(
+        [np.eye(4), -np.eye(4), [[0, 0, -1, 1], [-0.0, 0, 0, -1], [-1, -0.0, 0, 0], [1, 1, 1, 1], [-1, 1, -1, 1]]]
+    )
     quats = np.vstack([unit, near_zero, near_pi, exact_pi, close, -near_pi, axes])
-    return np.vstack([quats, unit * 1e300, unit * 1e-300, unit[:20] * 1e-320, near_pi * 1e200, near_zero * 1e-150, unit * 3])
+    return np.vstack(
+        [quats, unit * 1e300, unit * 1e-300, unit[:20] * 1e-320, near_pi * 1e200, near_zero * 1e-150, unit * 3]
+    )
 
 
 def hard_vectors(count=60, seed=1):
@@ -175,8 +181,17 @@ def hard_vectors(count=60, seed=1):
     random = np.random.default_rng(seed)
     axis = random.standard_normal((count, 3))
     axis /= np.linalg.norm(axis, axis=1, keepdims=True)
-    lengths = [10.0 ** np.linspace(-320, 0, count), np.pi + random.standard_normal(count) * 10.0 ** np.linspace(-17, 0, count)]
-    lengths += [2 * np.pi + random.standard_normal(count) * 10.0 ** np.linspace(-17, 0, count), np.linspace(0, 10, count)]
+    lengths = [
+        10.0 ** np.linspace(-320, 0, count),
+        np.pi + random.standard_normal(count) * 10.0 ** np.linspace(-17, 0, count),
+    ]
+    lengths += [
+        2 * np.pi + random.standard_normal(count) * 10.0 ** np.linspace(-17, 0, count),
+        np.linspace(0, 10, count),
+    ]
     lengths += [10.0 ** np.linspace(0, 14, count)]
-    along = [np.eye(3)[k % 3] * value for k, value in enumerate([np.pi, -np.pi, 2 * np.pi, 3 * np.pi, 1e22, 1e300, -1e308, 5e-324, 0.0])]
+    along = [
+        np.eye(3)[k % 3] * value
+        for k, value in enumerate([np.pi, -np.pi, 2 * np.pi, 3 * np.pi, 1e22, 1e300, -1e308, 5e-324, 0.0])
+    ]
     return np.vstack([*(axis * length[:, None] for length in lengths), along])

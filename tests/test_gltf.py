@@ -59,7 +59,9 @@ class Reader:
             a, b = values[i], values[j]
             if channel["target"]["path"] == "rotation":
                 angle = np.arccos(np.clip(a @ b, -1, 1))
-                weights = (1 - share, share) if angle < 1e-6 else np.sin([(1 - share) * angle, share * angle]) / np.sin(angle)
+                weights = (
+                    (1 - share, share) if angle < 1e-6 else np.sin([(1 - share) * angle, share * angle]) / np.sin(angle)
+                )
             else:
                 weights = (1 - share, share)
             local[channel["target"]["node"]][channel["target"]["path"]] = weights[0] * a + weights[1] * b
@@ -86,7 +88,14 @@ def matrix(node):
 @pytest.mark.parametrize("translations", [False, True])
 def test_world_positions_are_the_clip_s(tmp_path, translations):
     clip = make_clip(translations=translations)
-    flipped = pfnnc.Clip(clip.skeleton, clip.root_positions, clip.rotations * np.where(np.arange(20) % 3, 1, -1)[:, None, None], 30, "walk", translations=clip.translations)
+    flipped = pfnnc.Clip(
+        clip.skeleton,
+        clip.root_positions,
+        clip.rotations * np.where(np.arange(20) % 3, 1, -1)[:, None, None],
+        30,
+        "walk",
+        translations=clip.translations,
+    )
     path = tmp_path / "clip.glb"
     pfnnc.save_glb(path, flipped)
     reader = Reader(path)
@@ -107,7 +116,10 @@ def test_bones_follow_their_joints(tmp_path):
     mesh, skin = reader.json["meshes"][0]["primitives"][0], reader.json["skins"][0]
     assert skin["joints"] == list(range(6)) and reader.nodes[-1] == {"name": "bones", "mesh": 0, "skin": 0}
     points = np.insert(reader.array(mesh["attributes"]["POSITION"]), 3, 1, axis=1)
-    joints, weights = reader.array(mesh["attributes"]["JOINTS_0"]).astype(int), reader.array(mesh["attributes"]["WEIGHTS_0"])
+    joints, weights = (
+        reader.array(mesh["attributes"]["JOINTS_0"]).astype(int),
+        reader.array(mesh["attributes"]["WEIGHTS_0"]),
+    )
     np.testing.assert_array_equal(weights, np.tile([1, 0, 0, 0], (len(points), 1)))
     np.testing.assert_array_equal(reader.array(mesh["indices"])[:, 0], np.arange(len(points)))
     bind = reader.array(skin["inverseBindMatrices"]).reshape(-1, 4, 4).swapaxes(1, 2)
@@ -134,7 +146,7 @@ def test_pygltflib_reads_it(tmp_path):
 
 @pytest.mark.parametrize("frames", [1, 2])
 def test_short_clips_and_odd_names(tmp_path, frames):
-    skeleton = pfnnc.Skeleton(["joint \"1\" \udce9", "膝"], [-1, 0], [[0, 0, 0], [0, 0, 0]], end_sites=[(1, [0, 1, 0])])
+    skeleton = pfnnc.Skeleton(['joint "1" \udce9', "膝"], [-1, 0], [[0, 0, 0], [0, 0, 0]], end_sites=[(1, [0, 1, 0])])
     clip = pfnnc.Clip(skeleton, np.zeros((frames, 3)), np.tile([1.0, 0, 0, 0], (frames, 2, 1)), 30)
     pfnnc.save_glb(tmp_path / "x.glb", clip)
     assert Reader(tmp_path / "x.glb").nodes[1]["name"] == "膝"

@@ -46,7 +46,13 @@ def cases(name, count=25):
         extra = [random.uniform(-0.5, 1.5, len(quats))[keep]] if name == "quat_slerp" else []
         return list(zip(quats[keep], others[keep], *extra, strict=True))
     if name == "quat_rotate":
-        return list(zip(quats, random.standard_normal((len(quats), 3)) * 10.0 ** random.integers(-3, 6, (len(quats), 1)), strict=True))
+        return list(
+            zip(
+                quats,
+                random.standard_normal((len(quats), 3)) * 10.0 ** random.integers(-3, 6, (len(quats), 1)),
+                strict=True,
+            )
+        )
     if name == "quat_from_6d":
         columns = random.standard_normal((count, 6))
         columns[::2, 3:] = columns[::2, :3] + columns[::2, 3:] * 1e-9
@@ -54,7 +60,19 @@ def cases(name, count=25):
     return [(x,) for x in (quats if name in FROM_QUAT else vectors)]
 
 
-@pytest.mark.parametrize("name", [*FROM_QUAT, "exp_map_to_quat", "quat_exp", "exp_map_wrap", "quat_mul", "quat_rotate", "quat_slerp", "quat_from_6d"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *FROM_QUAT,
+        "exp_map_to_quat",
+        "quat_exp",
+        "exp_map_wrap",
+        "quat_mul",
+        "quat_rotate",
+        "quat_slerp",
+        "quat_from_6d",
+    ],
+)
 def test_within_four_ulp_of_the_exact_value(name):
     function, reference = getattr(pfnnc, name), getattr(exact, name)
     for point in cases(name):
@@ -79,7 +97,12 @@ def test_float32_is_rounded_once(name):
 def test_euler_against_exact_values(order):
     random = np.random.default_rng(3)
     middle = np.pi / 2 if order[0] != order[2] else 0.0
-    for angles in [*random.uniform(-7, 7, (10, 3)), [1.0, middle, 0.5], [1.0, middle + 1e-9, -2.0], [1.0, middle - 1e-5, 3.0]]:
+    for angles in [
+        *random.uniform(-7, 7, (10, 3)),
+        [1.0, middle, 0.5],
+        [1.0, middle + 1e-9, -2.0],
+        [1.0, middle - 1e-5, 3.0],
+    ]:
         q = pfnnc.quat_from_euler(angles, order)
         assert exact.ulps(q, exact.quat_from_euler(angles, order)) <= 4
         back = pfnnc.quat_to_euler(q * 3.7, order)
@@ -154,19 +177,27 @@ def test_a_wrong_quaternion_order_is_named():
 
 # ---- laws ---------------------------------------------------------------------------------------
 
-numbers = st.floats(-10, 10, allow_subnormal=True)
+numbers = st.floats(-10, 10)
 vectors = st.tuples(numbers, numbers, numbers).map(np.array)
-quats = st.tuples(numbers, numbers, numbers, numbers).map(np.array).filter(lambda q: np.abs(q).max() > 1e-3)
+scalable = numbers.map(lambda x: x if abs(x) > 1e-6 else 0.0)  # so that a scale of 1e-300 leaves its digits alone
+quats = st.tuples(scalable, scalable, scalable, scalable).map(np.array).filter(lambda q: np.abs(q).max() > 1e-3)
 scales = st.sampled_from([1.0, -1.0, 1e-300, -1e300, 3.0, 1e-20])
 
 
+@settings(deadline=None)
 @given(quats, scales)
 def test_there_and_back(q, scale):
     unit = pfnnc.quat_normalize(q)
-    for to, back in (("quat_to_exp_map", "exp_map_to_quat"), ("quat_log", "quat_exp"), ("quat_to_matrix", "quat_from_matrix"), ("quat_to_6d", "quat_from_6d")):
+    for to, back in (
+        ("quat_to_exp_map", "exp_map_to_quat"),
+        ("quat_log", "quat_exp"),
+        ("quat_to_matrix", "quat_from_matrix"),
+        ("quat_to_6d", "quat_from_6d"),
+    ):
         assert_same_rotation(getattr(pfnnc, back)(getattr(pfnnc, to)(q * scale)), unit, 2e-15)
 
 
+@settings(deadline=None)
 @given(quats, quats, vectors)
 def test_composition_and_conjugate(a, b, v):
     both = pfnnc.quat_rotate(pfnnc.quat_mul(a, b), v)
@@ -175,6 +206,7 @@ def test_composition_and_conjugate(a, b, v):
     np.testing.assert_allclose(pfnnc.quat_to_matrix(a) @ v, pfnnc.quat_rotate(a, v), atol=1e-13)
 
 
+@settings(deadline=None)
 @given(vectors)
 def test_wrap_keeps_the_rotation(r):
     wrapped = pfnnc.exp_map_wrap(r)
@@ -183,6 +215,7 @@ def test_wrap_keeps_the_rotation(r):
     np.testing.assert_array_equal(pfnnc.exp_map_wrap(wrapped), wrapped)
 
 
+@settings(deadline=None)
 @given(quats, scales)
 def test_norm_and_sign_do_not_matter(q, scale):
     for name in ("quat_to_exp_map", "quat_to_matrix", "quat_to_6d", "quat_yaw"):
@@ -192,6 +225,7 @@ def test_norm_and_sign_do_not_matter(q, scale):
         np.testing.assert_array_equal(pfnnc.quat_to_exp_map(-q), pfnnc.quat_to_exp_map(q))
 
 
+@settings(deadline=None)
 @given(quats, st.floats(-20, 20))
 def test_yaw_is_the_twist_about_y(q, angle):
     yaw = pfnnc.quat_yaw(q)
@@ -203,6 +237,7 @@ def test_yaw_is_the_twist_about_y(q, angle):
         assert np.cos(pfnnc.quat_yaw(turned) - yaw - angle) > 1 - 1e-12
 
 
+@settings(deadline=None)
 @given(quats, quats, st.floats(0, 1))
 def test_slerp_goes_the_shorter_way_at_constant_speed(a, b, t):
     middle = pfnnc.quat_slerp(a, b, t)
@@ -214,7 +249,7 @@ def test_slerp_goes_the_shorter_way_at_constant_speed(a, b, t):
     assert_same_rotation(pfnnc.quat_slerp(b, a, 1 - t), middle, 1e-7 if whole > 3.1415 else 1e-13)
 
 
-@settings(max_examples=50)
+@settings(max_examples=50, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 2**31))
 def test_mean(n, seed):
     random = np.random.default_rng(seed)
@@ -263,7 +298,11 @@ def test_u26_at_and_near_zero():
 
 
 def test_u28_a_matrix_next_to_half_a_turn():
-    m = [[-0.99970424, 0.000973952, 0.024300903], [0.000737710, -0.99752367, 0.070327967], [0.024309222, 0.070325091, 0.99722791]]
+    m = [
+        [-0.99970424, 0.000973952, 0.024300903],
+        [0.000737710, -0.99752367, 0.070327967],
+        [0.024309222, 0.070325091, 0.99722791],
+    ]
     r = pfnnc.quat_to_exp_map(pfnnc.quat_from_matrix(m))
     assert np.linalg.norm(r) == pytest.approx(3.141474, abs=1e-4)
     axis = r / np.linalg.norm(r)
@@ -322,7 +361,9 @@ TAKE_THEM += [(name, q) for name in ("quat_mul", "quat_conj") for q in NO_ROTATI
 @pytest.mark.parametrize(("name", "q"), TAKE_THEM)
 def test_no_rotation_is_nan_and_invalid(name, q):
     function = getattr(pfnnc, name)
-    rest = {"quat_rotate": ([1.0, 2, 3],), "quat_slerp": ([1.0, 0, 0, 0], 0.5), "quat_mul": ([1.0, 2, 3, 4],)}.get(name, ())
+    rest = {"quat_rotate": ([1.0, 2, 3],), "quat_slerp": ([1.0, 0, 0, 0], 0.5), "quat_mul": ([1.0, 2, 3, 4],)}.get(
+        name, ()
+    )
     batch = random_quats(300)
     batch[[5, 128, 299]] = q
     expected = np.zeros(300, bool)
@@ -379,9 +420,16 @@ def test_types():
     np.testing.assert_array_equal(pfnnc.quat_to_exp_map([1, 2, 3, 4]), expected)
 
 
-@pytest.mark.parametrize("wrong", [np.ones(4, complex), np.ones(4, object), ["1", "2", "3", "4"], None, {}, np.ones(4, "m8[s]")])
+@pytest.mark.parametrize(
+    "wrong", [np.ones(4, complex), np.ones(4, object), ["1", "2", "3", "4"], None, {}, np.ones(4, "m8[s]")]
+)
 def test_wrong_types(wrong):
-    for function in (pfnnc.quat_normalize, pfnnc.quat_to_exp_map, lambda q: pfnnc.quat_to_euler(q, "XYZ"), lambda q: pfnnc.quat_mul(q, q)):
+    for function in (
+        pfnnc.quat_normalize,
+        pfnnc.quat_to_exp_map,
+        lambda q: pfnnc.quat_to_euler(q, "XYZ"),
+        lambda q: pfnnc.quat_mul(q, q),
+    ):
         with pytest.raises(TypeError):
             function(wrong)
     for function in (pfnnc.quat_mean, pfnnc.quat_unroll):
@@ -425,7 +473,9 @@ def test_strides_out_and_overlap():
     wide = np.zeros((20, 30, 8))
     wide[..., ::2] = q
     np.testing.assert_array_equal(pfnnc.quat_to_exp_map(wide[..., ::2]), expected)
-    np.testing.assert_array_equal(pfnnc.quat_to_exp_map(np.broadcast_to(q[0, 0], (5, 4))), np.broadcast_to(expected[0, 0], (5, 3)))
+    np.testing.assert_array_equal(
+        pfnnc.quat_to_exp_map(np.broadcast_to(q[0, 0], (5, 4))), np.broadcast_to(expected[0, 0], (5, 3))
+    )
     packed = np.zeros(20, [("pad", "i1"), ("q", "f8", 4)])  # not aligned
     packed["q"] = q[:, 0]
     np.testing.assert_array_equal(pfnnc.quat_to_exp_map(packed["q"]), expected[:, 0])
@@ -444,7 +494,9 @@ def test_strides_out_and_overlap():
 
     memory = random_quats(50).ravel()
     same, shifted = memory.copy(), memory.copy()
-    np.testing.assert_array_equal(pfnnc.quat_conj(same.reshape(-1, 4), out=same.reshape(-1, 4)), pfnnc.quat_conj(memory.reshape(-1, 4)))
+    np.testing.assert_array_equal(
+        pfnnc.quat_conj(same.reshape(-1, 4), out=same.reshape(-1, 4)), pfnnc.quat_conj(memory.reshape(-1, 4))
+    )
     result = pfnnc.quat_normalize(shifted[:-4].reshape(-1, 4) * 1, out=shifted[4:].reshape(-1, 4))
     np.testing.assert_array_equal(result, pfnnc.quat_normalize(memory[:-4].reshape(-1, 4)))
     shifted = memory.copy()
@@ -459,7 +511,9 @@ def test_a_result_does_not_depend_on_its_neighbours():
     together = pfnnc.quat_to_exp_map(q)
     np.testing.assert_array_equal(together, np.stack([pfnnc.quat_to_exp_map(x) for x in q]))
     turned = pfnnc.quat_mul(q[:400], q[399::-1])
-    np.testing.assert_array_equal(turned, np.stack([pfnnc.quat_mul(a, b) for a, b in zip(q[:400], q[399::-1], strict=True)]))
+    np.testing.assert_array_equal(
+        turned, np.stack([pfnnc.quat_mul(a, b) for a, b in zip(q[:400], q[399::-1], strict=True)])
+    )
 
 
 def test_overflow_is_a_flag_too():

@@ -78,33 +78,50 @@ typedef struct layout {
     char type;
 } layout;
 
-/* Whether items of doubles follow each other without gaps, so that no copy is needed. */
-static bool is_plain(const char *data, const layout *l)
+static int width_of(const layout *l)
 {
-    npy_intp size = sizeof(double), width = l->numbers == 9 ? 3 : l->numbers;
-    return l->type == NPY_DOUBLE && l->item == l->numbers * size && (width == 1 || l->column == size) &&
-           (l->numbers != 9 || l->row == 3 * size) && (uintptr_t)data % sizeof(double) == 0;
+    return l->numbers == 9 ? 3 : l->numbers;
+}
+
+/* Whether the numbers of an item follow each other without gaps, `size` bytes each. */
+static bool is_close(const layout *l, npy_intp size)
+{
+    return (l->numbers == 1 || l->column == size) && (l->numbers != 9 || l->row == 3 * size);
+}
+
+/* Whether the items do so too. */
+static bool is_packed(const layout *l, npy_intp size)
+{
+    return is_close(l, size) && l->item == l->numbers * size;
 }
 
 static void read_items(double *to, const char *from, const layout *l, npy_intp count)
 {
-    int width = l->numbers == 9 ? 3 : l->numbers;
-    if (l->type == NPY_FLOAT && (width == 1 || l->column == sizeof(float)) && l->numbers != 9) {
+    int numbers = l->numbers, width = width_of(l);
+    if (l->type == NPY_FLOAT && is_packed(l, sizeof(float))) {
+        for (npy_intp i = 0; i < count * numbers; i++)
+            to[i] = (double)((const float *)from)[i];
+    } else if (l->type == NPY_DOUBLE && is_close(l, sizeof(double))) {
         for (npy_intp n = 0; n < count; n++)
-            for (int i = 0; i < width; i++)
-                to[n * width + i] = (double)((const float *)(from + n * l->item))[i];
-        return;
+            for (int i = 0; i < numbers; i++)
+                to[n * numbers + i] = ((const double *)(from + n * l->item))[i];
+    } else {
+        for (npy_intp n = 0; n < count; n++)
+            for (int i = 0; i < numbers; i++)
+                *to++ = read_number(from + n * l->item + i / width * l->row + i % width * l->column, l->type);
     }
-    for (npy_intp n = 0; n < count; n++)
-        for (int i = 0; i < l->numbers; i++)
-            *to++ = read_number(from + n * l->item + i / width * l->row + i % width * l->column, l->type);
 }
 
 static void write_items(char *to, const double *from, const layout *l, npy_intp count)
 {
-    int width = l->numbers == 9 ? 3 : l->numbers;
+    int numbers = l->numbers, width = width_of(l);
+    if (l->type == NPY_FLOAT && is_packed(l, sizeof(float))) {
+        for (npy_intp i = 0; i < count * numbers; i++)
+            ((float *)to)[i] = (float)from[i];
+        return;
+    }
     for (npy_intp n = 0; n < count; n++) {
-        for (int i = 0; i < l->numbers; i++) {
+        for (int i = 0; i < numbers; i++) {
             char *place = to + n * l->item + i / width * l->row + i % width * l->column;
             if (l->type == NPY_FLOAT)
                 *(float *)place = (float)*from++;
@@ -165,7 +182,7 @@ static void single_loop(char **args, const npy_intp *dimensions, const npy_intp 
             l->row = *core++;
         if (l->numbers > 1)
             l->column = *core++;
-        plain[i] = is_plain(args[i], l);
+        plain[i] = l->type == NPY_DOUBLE && is_packed(l, sizeof(double));
     }
 
     for (npy_intp start = 0; start < dimensions[0]; start += BLOCK) {
@@ -173,7 +190,7 @@ static void single_loop(char **args, const npy_intp *dimensions, const npy_intp 
         const double *inputs[MOST_INPUTS];
         for (int i = 0; i < n; i++) {
             const char *from = args[i] + start * steps[i];
-            if (!plain[i])
+            if (!plain[i] && (start == 0 || steps[i] != 0)) /* what is broadcast stays in the buffer */
                 read_items(buffers[i], from, &layouts[i], count);
             inputs[i] = plain[i] ? (const double *)from : buffers[i];
         }
