@@ -98,8 +98,8 @@ def build_dataset(
             raise TypeError(f"{name} must be a function, got {type(function).__name__}")
     rate, speeds = _check.number(rate, "rate", above=0), _augment.speeds_of(speeds)
     dtype, force = float_type(dtype), _check.flag(force, "force")
-    sources = sources_of(folder)
-    arrays = Path(out) / ARRAYS
+    sources, out = sources_of(folder), _check.path(out, "out")
+    arrays = out / ARRAYS
     arrays.mkdir(parents=True, exist_ok=True)
 
     recipe = Recipe(spec, load, label, rate, speeds, dtype, arrays.absolute(), force)
@@ -110,7 +110,7 @@ def build_dataset(
         entries = run(recipe, sources, executor, progress)
 
     manifest = {**recipe.settings(), "units": UNITS, "columns": list(spec.columns), **assembled(entries, arrays, rate)}
-    with written_whole(Path(out) / MANIFEST, "w", encoding="utf-8") as file:
+    with written_whole(out / MANIFEST, "w", encoding="utf-8") as file:
         json.dump(manifest, file, allow_nan=False, indent=1)
     remove_others(arrays, entries)
     report(manifest)
@@ -278,10 +278,8 @@ def sources_of(folder) -> list[tuple[str, str]]:
         if not paths:
             raise ValueError(f"folder must hold files *.bvh or *.bvh.gz, {os.fspath(folder)} has none")
         return [(path.name, os.path.abspath(path)) for path in paths]
-    try:
-        names = [os.fspath(path) for path in folder]
-    except TypeError:
-        raise TypeError(f"folder must be a path or a list of paths, got {type(folder).__name__}") from None
+    paths = _check.sequence(folder, "folder", "paths, or the path of a folder")
+    names = [os.fspath(_check.path(path, f"folder[{i}]")) for i, path in enumerate(paths)]
     if not names:
         raise ValueError("folder must hold at least one path, got none")
     if len(set(names)) < len(names):
@@ -381,7 +379,7 @@ def open_dataset(
         raise TypeError(f"normalizer must be a Normalizer or None, got {type(normalizer).__name__}")
     sizes = window_sizes(input_len, output_len, stride)
     dtype = None if dtype is None else float_type(dtype)
-    verify, path = _check.flag(verify, "verify"), Path(folder) / MANIFEST
+    verify, path = _check.flag(verify, "verify"), _check.path(folder, "folder") / MANIFEST
     with open(path, encoding="utf-8") as file:
         try:
             manifest = json.load(file)

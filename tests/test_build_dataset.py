@@ -264,7 +264,10 @@ def test_control_and_contacts(recordings, tmp_path):
     ("change", "error", "text"),
     [
         ({"folder": "missing"}, FileNotFoundError, "missing"),
-        ({"folder": 3}, TypeError, "folder must be a path"),
+        ({"folder": 3}, TypeError, "folder must be a sequence of paths, or the path of a folder"),
+        ({"folder": b"in"}, TypeError, "folder"),
+        ({"folder": [3]}, TypeError, r"folder\[0\] must be a str or PathLike"),
+        ({"out": 3}, TypeError, "out must be a str or PathLike"),
         ({"folder": []}, ValueError, "at least one path"),
         ({"folder": ["a", "a"]}, ValueError, "twice"),
         ({"spec": None}, TypeError, "spec"),
