@@ -50,7 +50,7 @@ class BVHError(ValueError):
         return f"{self.path}:{self.line}:{self.column}: {self.message}"
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class BVHData:
     """A BVH file as it is: its units, degrees, nothing converted.
 
@@ -68,6 +68,10 @@ class BVHData:
     frames: np.ndarray
     frame_time: float
 
+    def __repr__(self) -> str:
+        shape = "x".join(map(str, np.shape(self.frames)))
+        return f"<BVHData of {len(self.names)} joints, {shape} values, {self.frame_time!r} s a frame>"
+
 
 # ---- reading ------------------------------------------------------------------------------------
 
@@ -83,8 +87,9 @@ def read_bvh(path: Source, *, encoding: str | None = None) -> BVHData:
     over lines, joints without CHANNELS, more than one ROOT, a name twice, positions of 0 beside an OFFSET.
 
     >>> text = b"HIERARCHY ROOT hip { OFFSET 0 0 0 CHANNELS 1 Yrotation } MOTION Frames: 2 Frame Time: 0.04\\n10\\n20"
-    >>> read_bvh(text).frames.tolist()
-    [[10.0], [20.0]]
+    >>> data = read_bvh(text)
+    >>> data, data.frames.tolist()
+    (<BVHData of 1 joints, 2x1 values, 0.04 s a frame>, [[10.0], [20.0]])
     """
     label, text, _ = _contents(path)
     data, notes = _parse(label, text, encoding)
@@ -358,10 +363,11 @@ def _load(
         raise ValueError(
             f"{label}: {len(data.frames)} frames of {len(data.names)} joints are too many for {len(text)} bytes"
         )
-    places = _local_places(data, positions == "add")
     rotations = _core.bvh_rotations(data.frames, _codes(data.channels))
-    joint, note = _choose_root(data, places, rotations, root)
-    clip = _clip_below(joint, data, places, rotations, scale, up, fps or _rate(data.frame_time), name)
+    with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused by name
+        places = _local_places(data, positions == "add")
+        joint, note = _choose_root(data, places, rotations, root)
+        clip = _clip_below(joint, data, places, rotations, scale, up, fps or _rate(data.frame_time), name)
     return label, clip, notes + note
 
 
