@@ -10,7 +10,7 @@ import numpy as np
 
 from ._files import written_whole
 from .blendtree import BlendTree
-from .cli_model import at_rate, first_window, gather, led
+from .cli_model import at_rate, first_window, frames_of, gather, led
 from .cli_read import Failure, Reading, add_reading, count, find_files, new_file, positive, read_model, wrote
 from .rotation import quat_yaw
 from .skeleton import Clip
@@ -80,7 +80,7 @@ def compare_methods(args: argparse.Namespace) -> None:
 def _pairs(trained, tree: BlendTree, targets, reading: Reading, seconds: float, most: int):
     """(name, (network, blend tree)) of windows of the targets, in turn."""
     model, left = trained.model, most
-    frames = math.ceil(seconds * model.fps)
+    frames = frames_of(seconds, model.fps)
     loaded = [(path, *at_rate(trained, path, reading)) for path in targets]
     places = [first_window(model, phase) for _, _, phase in loaded]
     going = True

@@ -60,7 +60,7 @@ def add_commands(commands) -> None:
 
     view = commands.add_parser("view", help="a page that plays one or two clips", description=view_files.__doc__)
     view.add_argument("paths", nargs="+", metavar="CLIP", help="one or two BVH files, or a trained folder")
-    view.add_argument("-o", "--output", metavar="PAGE.html", help="default: beside the first clip")
+    view.add_argument("-o", "--output", metavar="PAGE.html", help="default: named after the first clip, here")
     view.add_argument("--no-labels", action="store_true", help="no phase and contacts")
     view.add_argument("--force", action="store_true", help="write over a page that exists")
     add_reading(view)
@@ -156,7 +156,7 @@ def view_files(args: argparse.Namespace) -> None:
             raise Failure(f"{folder}: nothing to show yet; `pfnnc synth {folder}` writes a motion")
         output = args.output or folder / REFERENCE_PAGE
     else:
-        output = args.output or Path(paths[0]).with_suffix(".html")
+        output = args.output or Path(Path(paths[0]).name).with_suffix(".html")
     if len(paths) > 2:
         raise Failure(f"one or two clips can be shown, got {len(paths)}")
     files = [Path(path) for path in paths]

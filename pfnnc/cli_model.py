@@ -40,6 +40,7 @@ from .scene import Scene, load_scene
 from .skeleton import Clip
 from .synthesis import Drift
 
+MOST_FRAMES = 1_000_000  # of one motion
 RATE = 30.0  # frames a second: where the recipes were found
 
 
@@ -290,6 +291,13 @@ def first_window(model: MotionModel, phase: np.ndarray) -> int:
     return int(ends[0]) + model.input_len
 
 
+def frames_of(seconds: float, fps: float) -> int:
+    """So many seconds in frames, within reason."""
+    if seconds * fps > MOST_FRAMES:
+        raise Failure(f"--seconds {seconds:g}: that is more than {MOST_FRAMES} frames")
+    return math.ceil(seconds * fps - 1e-9)
+
+
 def led(model: MotionModel, clip: Clip, phase: np.ndarray, start: int, frames: int, free: bool = False) -> Clip:
     """Roll out from the first ``start`` frames of a clip; along the rest of it, unless ``free``."""
     options: dict = {}
@@ -351,7 +359,7 @@ def synthesize_motion(args: argparse.Namespace) -> None:
             )
         if not np.isfinite(phase[start - 1]):
             raise Failure(f"--at {args.at:g}: the clip has no gait phase there")
-    frames = math.ceil(args.seconds * model.fps)
+    frames = frames_of(args.seconds, model.fps)
     made = led(model, clip, phase, start, frames, args.free)
     save_bvh(target, made)
     print(f"{frames} frames from {path.name} at {start / model.fps:.2f} s, {'free' if args.free else 'along its path'}")
@@ -393,6 +401,9 @@ def _evaluate_pair(args):
         raise Failure("name two different BVH files")
     reading = Reading.of(args)
     predicted, reference = (read_told([path], reading)[0][0] for path in paths)
+    if abs(predicted.fps - reference.fps) > 1e-4 * reference.fps:
+        note(f"note: {predicted.fps:g} frames a second, resampled to the recording's {reference.fps:g}")
+        predicted = predicted.resample(reference.fps)
     frames = min(len(predicted), len(reference))
     if len(predicted) != len(reference):
         note(f"note: {len(predicted)} and {len(reference)} frames; the first {frames} are compared")
@@ -419,7 +430,7 @@ def _evaluate_model(args):
             new_file(folder / "report.json", args.force or not args.output)
         clip, phase = at_rate(trained, path, reading)
         start = first_window(trained.model, phase)
-        frames = min(len(clip) - start, math.ceil(args.seconds * trained.model.fps))
+        frames = min(len(clip) - start, frames_of(args.seconds, trained.model.fps))
         if frames < 2:
             raise Failure(f"{path}: fewer than two frames after its first labelled window")
         predicted = led(trained.model, clip, phase, start, frames, args.free)

@@ -214,6 +214,34 @@ def test_eval_of_a_clip_against_itself(capsys, clips, tmp_path):
     assert "exists already" in run(capsys, "eval", copy, clips / "walk0.bvh", "-o", tmp_path / "report", code=1).err
 
 
+def test_export(capsys, clips, tmp_path):
+    run(capsys, "export", clips / "walk0.bvh", "-o", tmp_path / "a.bvh", "--rate", 30, "--mirror")
+    clip, source = load_bvh(tmp_path / "a.bvh"), load_bvh(clips / "walk0.bvh")
+    assert clip.fps == 30 and np.allclose(clip.root_positions[:, 0], -source.root_positions[::2, 0], atol=1e-6)
+    run(capsys, "export", clips / "walk0.bvh", "-o", tmp_path / "a.html")
+    assert "cannot write .png" in run(capsys, "export", clips / "walk0.bvh", "-o", tmp_path / "a.png", code=1).err
+    pytest.importorskip("PIL")
+    run(capsys, "export", clips / "walk0.bvh", "-o", tmp_path / "a.gif")
+    assert (tmp_path / "a.gif").read_bytes().startswith(b"GIF89a")
+
+
+def test_export_gltf(capsys, clips, tmp_path):
+    pytest.importorskip("pfnnc.gltf")
+    run(capsys, "export", clips / "walk0.bvh", "-o", tmp_path / "a.glb")
+    assert (tmp_path / "a.glb").read_bytes().startswith(b"glTF")
+
+
+def test_bench(capsys):
+    out = run(capsys, "bench", "--seconds", 0.01).out
+    assert out.count("/s") == 6 and "windows/s" in out
+
+
+def test_eval_at_two_rates(capsys, clips, tmp_path):
+    save_bvh(tmp_path / "slow.bvh", load_bvh(clips / "walk0.bvh").resample(30))
+    shown = run(capsys, "eval", tmp_path / "slow.bvh", clips / "walk0.bvh")
+    assert "resampled to the recording's 60" in shown.err and "goals reached" in shown.out
+
+
 def test_blind_test(capsys, trained, tmp_path):
     page, key = tmp_path / "blind.html", tmp_path / "blind.key.json"
     run(capsys, "compare", trained, "-o", page, "--trials", 2, "--seconds", 1, "--seed", 1)
@@ -252,6 +280,8 @@ def test_blind_test(capsys, trained, tmp_path):
         (["synth", "{empty}"], "no model.pfnnc in this folder"),
         (["synth", "{clips}/walk0.bvh", "-o", "{empty}/x.bvh"], "is no motion-model file"),
         (["synth", "{trained}", "{clips}/other.bvh", "-o", "{empty}/x.bvh"], "joints that this one lacks"),
+        (["synth", "{trained}", "-o", "{empty}/x.bvh", "--seconds", "1e12"], "more than 1000000 frames"),
+        (["demo", "-o", "{bad}"], "bad.bvh"),
         (["eval", "{clips}/walk0.bvh", "{clips}/other.bvh"], "predicted has"),
         (["eval", "{clips}/walk0.bvh"], "needs one recording"),
         (["eval", "{clips}/walk0.bvh", "{clips}/walk0.bvh"], "two different"),

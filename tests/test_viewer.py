@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pfnnc import Clip, Skeleton, evaluate, make_gait_clip
-from pfnnc.viewer import write_page, write_trials
+from pfnnc.viewer import write_gif, write_page, write_trials
 
 
 @pytest.fixture(scope="module")
@@ -161,6 +161,24 @@ def test_trials_say_nothing_of_what_they_are(tmp_path, walk):
 
     with pytest.raises(TypeError, match=r"trials\[0\]\[1\] must be a Clip"):
         write_trials(tmp_path / "u.html", [(walk.clip, 3)], test="x", question="which?")
+
+
+def test_gif(tmp_path, walk):
+    image = pytest.importorskip("PIL.Image")
+    write_gif(tmp_path / "a.gif", [walk.clip, walk.clip.mirror()], fps=10, size=64)
+    with image.open(tmp_path / "a.gif") as shown:
+        assert shown.size == (128, 64) and shown.n_frames == 21 and shown.info["duration"] == 100
+        pixels = np.asarray(shown.convert("RGB"), int)
+    assert (pixels[:, :64, 2] > pixels[:, :64, 0] + 60).sum() > 50  # blue, left
+    assert (pixels[:, 64:, 0] > pixels[:, 64:, 2] + 60).sum() > 50  # orange, right
+    for options, error in (
+        (dict(clips=[]), ValueError), (dict(clips=3), TypeError), (dict(clips=[3]), TypeError),
+        (dict(fps=0), ValueError),
+        (dict(clips=walk.clip[:0]), ValueError), (dict(size=10**9), ValueError), (dict(yaw=float("nan")), ValueError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            write_gif(tmp_path / "b.gif", **({"clips": walk.clip} | options))
+    assert not (tmp_path / "b.gif").exists()
 
 
 def browser():

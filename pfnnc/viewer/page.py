@@ -117,12 +117,10 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
     """What the page needs of one clip, arrays in base64."""
     if title is not None and not isinstance(title, str):
         raise TypeError(f"titles[{i}] must be a string, got {type(title).__name__}")
-    points, bones = _points(clip)
+    points, bones, size, floor = clip_geometry(clip)
     root = np.ascontiguousarray(points[:, 0], np.float32)
     offset = points - root[:, None].astype(np.float64)
     step = max(1e-4, float(np.abs(offset).max(initial=0.0)) / 32767)
-    size = _height(points)
-    low = float(np.quantile(points[..., 1].min(axis=1), 0.02))
     feet = _feet(clip, i, feet)
     if contact is not None:
         contact = bools(contact, f"contacts[{i}]")
@@ -137,15 +135,25 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
         "frames": len(clip),
         "count": points.shape[1],
         "size": size,
-        "floor": 0.0 if abs(low) < 0.06 * size else low,
+        "floor": floor,
         "step": step,
         "root": _base64(root, "<f4"),
         "points": _base64(np.rint(offset / step), "<i2"),
-        "bones": [[child, parent, width * size, side] for child, parent, width, side in bones],
+        "bones": [list(bone) for bone in bones],
         "feet": feet,
         "phase": None if phase is None else _base64(phase, "<f4"),
         "contacts": None if contact is None else _base64(contact, "|u1"),
     }
+
+
+def clip_geometry(clip: Clip) -> tuple[np.ndarray, list[tuple[int, int, float, int]], float, float]:
+    """What is drawn of a clip: points (T, P, 3), bones (child, parent, width in metres, side: 0 left, 1 right, 2
+    middle), the figure's height, and the floor's."""
+    points, bones = _points(clip)
+    size = _height(points)
+    low = float(np.quantile(points[..., 1].min(axis=1), 0.02))
+    floor = 0.0 if abs(low) < 0.06 * size else low
+    return points, [(child, parent, width * size, side) for child, parent, width, side in bones], size, floor
 
 
 def _base64(array, dtype: str) -> str:

@@ -1,0 +1,114 @@
+"""A clip as an animated GIF, with Pillow (which comes with Matplotlib)."""
+
+import os
+from collections.abc import Sequence
+from io import BytesIO
+
+import numpy as np
+
+from .. import _check
+from .._files import written_whole
+from ..skeleton import Clip
+from .page import clip_geometry
+
+SHADES = (((122, 174, 255), (38, 92, 190), (78, 132, 226)), ((244, 178, 106), (196, 98, 32), (226, 138, 62)))
+SKY, GRID, SHADOW = (238, 241, 245), (205, 211, 219), (200, 204, 210)
+MOST_FRAMES = 3000
+PITCH, DISTANCE = 0.2, 1.9  # of the camera: radians, heights of the figure
+
+
+def write_gif(
+    path: str | os.PathLike, clips: Clip | Sequence[Clip], *, fps: float = 20.0, size: int = 360, yaw: float = 0.85
+) -> None:
+    """Write one or two clips side by side as a GIF that loops. The camera follows the root.
+
+    fps: pictures a second (GIF keeps hundredths of a second). size: pixels of each clip's square. yaw: where the camera
+    stands, radians about y from the front. ``ImportError`` without Pillow; ``ValueError`` for more than 3000 pictures.
+    """
+    from PIL import Image
+
+    clips = [clips] if isinstance(clips, Clip) else _check.sequence(clips, "clips", "one or two clips")
+    if not 1 <= len(clips) <= 2:
+        raise ValueError(f"clips must be one or two clips, got {len(clips)}")
+    for i, clip in enumerate(clips):
+        if not isinstance(clip, Clip):
+            raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
+        if len(clip) == 0:
+            raise ValueError(f"clips[{i}] has no frames")
+    fps = _check.number(fps, "fps", above=0, most=50)
+    size = _check.integer(size, "size", least=32, most=2000)
+    yaw = _check.number(yaw, "yaw", least=-100, most=100)
+    seconds = max((len(clip) - 1) / clip.fps for clip in clips)
+    pictures = int(seconds * fps) + 1
+    if pictures > MOST_FRAMES:
+        raise ValueError(f"{seconds:.0f} s at {fps:g} pictures a second are more than {MOST_FRAMES} pictures")
+    figures = [_Figure(clip, i, size, yaw) for i, clip in enumerate(clips)]
+    images = []
+    for n in range(pictures):
+        image = Image.new("RGB", (size * len(clips), size), SKY)
+        for i, figure in enumerate(figures):
+            image.paste(figure.draw(n / fps), (size * i, 0))
+        images.append(image.quantize(64))
+    packed = BytesIO()
+    images[0].save(packed, "GIF", save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0)
+    with written_whole(path) as file:
+        file.write(packed.getvalue())
+
+
+class _Figure:
+    """A clip before a camera that follows it."""
+
+    def __init__(self, clip: Clip, index: int, size: int, yaw: float):
+        self.points, self.bones, self.height, self.floor = clip_geometry(clip)
+        self.fps, self.size, self.shades = clip.fps, size, SHADES[index % 2]
+        cy, sy, cp, sp = np.cos(yaw), np.sin(yaw), np.cos(PITCH), np.sin(PITCH)
+        self.axes = np.array([[cy, 0, -sy], [-sy * sp, cp, -cy * sp], [sy * cp, sp, cy * cp]])  # right, up, back
+
+    def project(self, points: np.ndarray, target: np.ndarray) -> np.ndarray:
+        """Screen x, y and pixels a metre of points (N, 3)."""
+        local = (points - target) @ self.axes.T
+        depth = np.maximum(DISTANCE * self.height - local[:, 2], 0.05 * self.height)
+        scale = 1.15 * self.size / depth
+        return np.stack([self.size / 2 + scale * local[:, 0], self.size / 2 - scale * local[:, 1], scale], axis=1)
+
+    def draw(self, time: float):
+        from PIL import Image, ImageDraw
+
+        frame = min(round(time * self.fps), len(self.points) - 1)
+        points = self.points[frame]
+        target = np.array([points[0, 0], self.floor + 0.5 * self.height, points[0, 2]])
+        twice = 2  # drawn at twice the size: smooth edges
+        image = Image.new("RGB", (twice * self.size, twice * self.size), SKY)
+        pen = ImageDraw.Draw(image)
+        self.grid(pen, target, twice)
+        flat = points.copy()
+        flat[:, 1] = self.floor
+        shown, shadow = self.project(points, target), self.project(flat, target)
+        for child, parent, width, _ in self.bones:
+            self.limb(pen, shadow[parent], shadow[child], width, SHADOW, twice)
+        far = sorted(self.bones, key=lambda bone: shown[bone[0], 2] + shown[bone[1], 2])
+        for child, parent, width, side in far:
+            self.limb(pen, shown[parent], shown[child], width, self.shades[side], twice)
+        return image.resize((self.size, self.size), Image.Resampling.LANCZOS)
+
+    def grid(self, pen, target: np.ndarray, twice: int) -> None:
+        cell = 10.0 ** np.round(np.log10(self.height / 1.7))
+        centre = np.round(target / cell) * cell
+        reach = 6 * cell
+        for k in range(-6, 7):
+            for axis in (0, 2):
+                ends = np.array([centre, centre])
+                ends[:, 1] = self.floor
+                ends[:, axis] += k * cell
+                ends[:, 2 - axis] += [-reach, reach]
+                near = (ends - target) @ self.axes[2] < 0.9 * DISTANCE * self.height
+                if near.all():
+                    a, b = self.project(ends, target)
+                    pen.line([*(twice * a[:2]), *(twice * b[:2])], fill=GRID, width=2)
+
+    def limb(self, pen, a, b, width, colour, twice: int) -> None:
+        thick = max(2.0, twice * width * 0.5 * (a[2] + b[2]))
+        pen.line([*(twice * a[:2]), *(twice * b[:2])], fill=colour, width=round(thick))
+        for point in (a, b):
+            x, y = twice * point[:2]
+            pen.ellipse([x - thick / 2, y - thick / 2, x + thick / 2, y + thick / 2], fill=colour)
