@@ -26,6 +26,7 @@ SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: n
 SHORTEST_PIECE = 0.1  # s of sound frames between two glitches
 STANCE_SPEED = (0.15, 0.25)  # shares of the swings' top speed at which a stance begins and ends
 STANCE_HEIGHT = (0.06, 0.1)  # legs above where the joint rests, likewise
+LARGEST = 1e100  # of a coordinate times the rate: squares of speeds stay finite
 SHORTEST_STANCE = 0.06  # s, and the shortest gap in one
 
 
@@ -68,6 +69,11 @@ def make_body(clip: Clip, feet: tuple[list[int], list[int]]) -> Body:
         toes = _tips(clip, feet, ankles)
     if len(clip) == 0:
         return Body(pelvis, ankles, toes, clip.fps, 1.0)
+    largest = max(np.abs(points).max() for points in (pelvis, ankles, toes))
+    if not largest * clip.fps < LARGEST:
+        raise ValueError(
+            f"clip must have positions and a rate of less than {LARGEST:g}, got {largest:g} at {clip.fps:g} fps"
+        )
     # in a walk the leg is stretched now and then; 0 for a rig of points
     leg = float(np.percentile(np.linalg.norm(ankles - pelvis[:, None], axis=2), 95)) or 1.0
     return _on_ground(Body(pelvis, ankles, toes, clip.fps, leg))
@@ -167,7 +173,8 @@ def sound_pieces(body: Body) -> list[list[tuple[int, int]]]:
 
 def _around(x: np.ndarray, near: int, far: int) -> np.ndarray:
     """The greatest value from ``near`` to ``far`` places before and after each."""
-    near, width = max(near, 1), max(far - near, 0) + 1
+    near, far = max(min(near, len(x)), 1), min(far, len(x))
+    width = max(far - near, 0) + 1
     padded = np.concatenate([np.zeros(near + width - 1), x, np.zeros(near + width - 1)])
     top = np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1)
     return np.maximum(top[: len(x)], top[2 * near + width - 1 :][: len(x)])
@@ -414,6 +421,7 @@ def find_stances(body: Body, swings: list[Swing]) -> np.ndarray:
 
 def _floor(heights: np.ndarray, around: int) -> np.ndarray:
     """Where a joint of (T, 2) feet rests: the lower foot's least height within so many frames, without steps."""
+    around = min(around, len(heights))
     lower = np.pad(heights.min(axis=1), around, mode="edge")
     least = np.lib.stride_tricks.sliding_window_view(lower, 2 * around + 1).min(axis=1)
     return smooth(least, 0.25 * around)

@@ -235,7 +235,7 @@ def _phases(value, name="phase", shape=None) -> np.ndarray:
     return phases(value, name, shape, nan=True)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class CycleStatistics:
     """What `cycle_statistics` found, one entry a whole cycle."""
 

@@ -17,7 +17,7 @@ SHORTEST_STEP = 0.12  # s; feet that strike closer together jump
 BEYOND = 0.6  # cycles that the phase goes on before the first and after the last strike of a walk
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Labels:
     """What `label_phase` found in a clip of T frames."""
 
@@ -185,7 +185,8 @@ def _step_confidence(walk: list[Swing], at: np.ndarray) -> np.ndarray:
 
 def _from_root(clip: Clip, joints) -> Labels:
     """The article's way, with a warning where its cycles are steps."""
-    phase, valleys = extract_phase_from_root_y(clip.root_positions[:, 1], clip.fps)
+    least = max(0.4, 1.0 / clip.fps)
+    phase, valleys = extract_phase_from_root_y(clip.root_positions[:, 1], clip.fps, min_period=least)
     cycles = np.stack([valleys[:-1], valleys[1:]], axis=1)
     contacts = np.zeros((len(clip), 2), bool)
     whole = None

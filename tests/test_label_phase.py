@@ -131,16 +131,16 @@ def test_limp_keeps_its_two_halves():
         assert max(np.abs(ours - t).min() for t in inside) <= 1.0
 
 
+def scaled(clip, factor):
+    s = clip.skeleton
+    skeleton = pfnnc.Skeleton(s.names, s.parents, s.offsets * factor)
+    return pfnnc.Clip(skeleton, clip.root_positions * factor, clip.rotations, clip.fps)
+
+
 @pytest.mark.parametrize("factor", [100.0, 1 / 0.0254, 0.001])
 def test_any_unit(factor):
-    clip = pfnnc.make_gait_clip("walk", seconds=4, fps=60).clip
-    s = clip.skeleton
-    other = pfnnc.Skeleton(s.names, s.parents, s.offsets * factor, channels=s.channels)
-    scaled = pfnnc.Clip(other, clip.root_positions * factor, clip.rotations, 60)
-    a, b = (
-        pfnnc.label_phase(clip, feet=("LeftFoot", "RightFoot")),
-        pfnnc.label_phase(scaled, feet=("LeftFoot", "RightFoot")),
-    )
+    clip, feet = pfnnc.make_gait_clip("walk", seconds=4, fps=60).clip, ("LeftFoot", "RightFoot")
+    a, b = pfnnc.label_phase(clip, feet=feet), pfnnc.label_phase(scaled(clip, factor), feet=feet)
     np.testing.assert_allclose(a.phase, b.phase, atol=1e-6)
     np.testing.assert_array_equal(a.contacts, b.contacts)
 
@@ -222,8 +222,14 @@ def test_tiny_clips():
             labels = pfnnc.label_phase(clip[:n])
             assert labels.phase.shape == labels.confidence.shape == (n,) and labels.contacts.shape == (n, 2)
             assert labels.cycles.shape[1:] == (2,) and labels.cycles.dtype == np.int64
-        for fps in (0.5, 1.0, 5.0, 1000.0):
-            pfnnc.label_phase(pfnnc.Clip(clip.skeleton, clip.root_positions, clip.rotations, fps))
+        for fps in (1e-300, 0.5, 1.0, 5.0, 1000.0, 1e12):
+            slow = pfnnc.Clip(clip.skeleton, clip.root_positions, clip.rotations, fps)
+            for method in ("contacts", "root_y"):
+                assert len(pfnnc.label_phase(slow, method)) == len(clip)
+        for factor in (1e-200, 1e-30, 1e30):
+            pfnnc.label_phase(scaled(clip, factor), feet=("LeftFoot", "RightFoot"))
+        with pytest.raises(ValueError, match="clip must have positions"):
+            pfnnc.label_phase(scaled(clip, 1e200))
 
 
 def test_phase_is_a_phase_and_cycles_are_its_cycles():
