@@ -119,7 +119,7 @@ def _on_ground(body: Body) -> Body:
 def smooth(x: np.ndarray, width: float) -> np.ndarray:
     """Gaussian along axis 0, ``width`` frames of standard deviation, odd reflection at the ends."""
     radius = min(int(np.ceil(3 * width)), len(x) - 1)
-    if radius < 1 or width <= 0:
+    if radius < 1 or width < 0.1:  # narrower than that it changes nothing
         return x
     kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / width) ** 2)
     kernel /= kernel.sum()
