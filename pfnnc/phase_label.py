@@ -185,7 +185,7 @@ def _step_confidence(walk: list[Swing], at: np.ndarray) -> np.ndarray:
 
 def _from_root(clip: Clip, joints) -> Labels:
     """The article's way, with a warning where its cycles are steps."""
-    least = max(0.4, 1.0 / clip.fps)
+    least = max(0.4, (1 + 1e-9) / clip.fps)  # at least one frame, whatever rounding does
     phase, valleys = extract_phase_from_root_y(clip.root_positions[:, 1], clip.fps, min_period=least)
     cycles = np.stack([valleys[:-1], valleys[1:]], axis=1)
     contacts = np.zeros((len(clip), 2), bool)
