@@ -123,6 +123,15 @@ def libm_loops():
     return call(loops.to_exp_map, 3), call(loops.to_quat, 4)
 
 
+def keep_freed_memory():
+    """Let glibc keep large freed blocks, as it does by itself in a long run: page faults are nobody's arithmetic."""
+    try:
+        mallopt = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # not glibc
+        return
+    mallopt(-3, 32 << 20), mallopt(-1, 1 << 30)  # M_MMAP_THRESHOLD, M_TRIM_THRESHOLD
+
+
 def race(title, candidates, seconds):
     """Minimum CPU time of each, in turns, and how often the first is as fast."""
     best = dict.fromkeys(candidates, np.inf)
@@ -168,6 +177,7 @@ def numpy_kinematics(clip):
 
 
 def speed(seconds):
+    keep_freed_memory()
     q = np.random.default_rng(0).standard_normal((1_000_000, 4))
     q /= np.linalg.norm(q, axis=1, keepdims=True) * np.copysign(1, q[:, :1])
     r = pfnnc.quat_to_exp_map(q)

@@ -116,7 +116,7 @@ class Skeleton:
         if not isinstance(name, str):
             raise TypeError(f"name must be a string, got {type(name).__name__}")
         if name not in self._indices:
-            raise ValueError(f"name={name!r} is no joint of this skeleton, which has {' '.join(self._names)}")
+            raise ValueError(f"name={name!r} is no joint of this skeleton, which has {_some(self._names)}")
         return self._indices[name]
 
     def find_pairs(self) -> dict[str, str]:
@@ -149,22 +149,27 @@ class Skeleton:
         ([2, 3], [5, 6])
         """
         pairs = self.find_pairs()
-        left = [self.index(name) for name in pairs if FOOT.search(name)]
-        ankles = [j for j in left if not any(self._is_below(j, k) for k in left)]
+        left = {self._indices[name] for name in pairs if FOOT.search(name)}
+        ankles = sorted(left - self._below(left))
         if len(ankles) > 1:  # a leg is a pair of joints too; the targets of an engine's IK hang from none
             ankles = [j for j in ankles if self._names[self._parents[j]] in pairs]
         if len(ankles) != 1:
-            raise ValueError(
-                f"cannot find the feet by name among {' '.join(self._names)}: pass their names, feet=(left, right)"
-            )
-        feet = ankles + [j for j in left if self._is_below(j, ankles[0])][:1]
-        return feet, [self.index(pairs[self._names[j]]) for j in feet]
+            raise ValueError(f"cannot find the feet by name among {_some(self._names)}: pass feet=(left, right)")
+        feet = ankles + sorted(left & self._below({ankles[0]}))[:1]
+        return feet, [self._indices[pairs[self._names[j]]] for j in feet]
 
-    def _is_below(self, joint: int, ancestor: int) -> bool:
-        start = joint
-        while joint > ancestor:
-            joint = int(self._parents[joint])
-        return joint == ancestor != start
+    def _below(self, joints: set[int]) -> set[int]:
+        """All joints that hang from one of these."""
+        below: set[int] = set()
+        for j, parent in enumerate(self._parents.tolist()):
+            if parent in joints or parent in below:
+                below.add(j)
+        return below
+
+
+def _some(names: tuple[str, ...]) -> str:
+    """Names for a message, not more than a person reads."""
+    return " ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")
 
 
 def _iterable(value, name: str):
@@ -378,7 +383,7 @@ class Clip:
         return places
 
     def resample(self, fps: float) -> "Clip":
-        """The motion at another rate: ``floor((T-1) fps / self.fps + 1e-6) + 1`` frames, frame i at ``i / fps`` seconds.
+        """The motion at another rate: ``floor((T-1) fps / self.fps + 1e-6) + 1`` frames, frame i at ``i / fps`` s.
 
         Places are interpolated linearly, rotations along the shorter way. There is no low-pass: what moves faster than
         half of a lower rate folds back.
@@ -491,7 +496,7 @@ def _swap(skeleton: Skeleton, pairs: Mapping[str, str]) -> np.ndarray:
             if not isinstance(name, str):
                 raise TypeError(f"pairs must map names to names, got {name!r}")
             if name not in skeleton._indices:
-                raise ValueError(f"pairs: {name!r} is no joint of this skeleton, which has {' '.join(skeleton._names)}")
+                raise ValueError(f"pairs: {name!r} is no joint of this skeleton, which has {_some(skeleton._names)}")
         i, j = skeleton.index(left), skeleton.index(right)
         if order[i] == j and order[j] == i:
             continue

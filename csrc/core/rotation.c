@@ -482,7 +482,7 @@ void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3])
         double w = a, u = b, v = c, x = d;
         a = w - v, b = u + x, c = v + w, d = x - u;
     }
-    double near = hypot(a, b), far = hypot(c, d), least = DBL_EPSILON * hypot(near, far);
+    double near = sqrt(a * a + b * b), far = sqrt(c * c + d * d), least = DBL_EPSILON * (near + far);
     double middle = 2 * atan2(far, near);
     double half_sum = atan2(b, a), half_difference = atan2(d, c);
     double inner, outer;
