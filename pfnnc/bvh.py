@@ -198,7 +198,7 @@ def _several_roots(data: BVHData) -> list[str]:
 
 def _lost_offsets(data: BVHData) -> list[str]:
     """A warning where positions look like what they are not: 0 beside an OFFSET, as additions to it would be."""
-    columns, _ = _columns(data)
+    columns, _ = _columns(data.channels)
     lost = []
     for j in np.flatnonzero((data.parents >= 0) & (columns[:, :3] >= 0).any(axis=1) & data.offsets.any(axis=1)):
         values = data.frames[:, columns[j, :3][columns[j, :3] >= 0]]
@@ -275,14 +275,14 @@ _CODES = {channel.lower(): code for code, channel in enumerate(CHANNELS)}
 # ---- channels -----------------------------------------------------------------------------------
 
 
-def _columns(data) -> tuple[np.ndarray, list[str]]:
+def _columns(channels: Sequence[Sequence[str]]) -> tuple[np.ndarray, list[str]]:
     """Where each joint's X Y Z position and X Y Z rotation stand, (J, 6) with -1 for none, and the orders of rotation.
 
-    ``data``: anything with ``channels``. An order is the axes of the rotation channels as listed: ZXY, Z or nothing.
+    An order is the axes of a joint's rotation channels as listed: ZXY, Z or nothing.
     """
-    columns = np.full((len(data.channels), 6), -1, np.int64)
+    columns = np.full((len(channels), 6), -1, np.int64)
     orders, column = [], 0
-    for j, row in enumerate(data.channels):
+    for j, row in enumerate(channels):
         order = ""
         for channel in row:
             code = _CODES[channel.lower()]
@@ -382,7 +382,7 @@ def _rate(frame_time: float) -> float:
 
 def _local_places(data: BVHData, add: bool) -> dict[int, np.ndarray]:
     """Local places (T, 3), in the file's units, of the joints that have position channels; the others are at OFFSET."""
-    columns, _ = _columns(data)
+    columns, _ = _columns(data.channels)
     places = {}
     for j in np.flatnonzero((columns[:, :3] >= 0).any(axis=1)).tolist():
         place = np.repeat(data.offsets[j][None], len(data.frames), axis=0)
@@ -531,71 +531,62 @@ def _unique(names: Sequence[str]) -> list[str]:
 def save_bvh(path: str | os.PathLike, clip: Clip) -> None:
     """Write ``clip`` as a BVH file in metres with the channels and End Sites of its skeleton.
 
-    Reading it back gives the same positions and, to 1e-9, the same rotations. The file is whole or not there (see
-    `write_bvh`). ``ValueError`` where a joint moves in a way that its channels cannot hold: then give the skeleton
-    other ``channels``.
+    Reading it back gives the same positions and, to 1e-9, the same rotations. A joint that moves in a way that its
+    channels cannot hold gets those that it lacks: positions in front, axes behind. The file is whole or not there (see
+    `write_bvh`).
     """
     path = _path(path)
     if not isinstance(clip, Clip):
         raise TypeError(f"clip must be a Clip, got {type(clip).__name__}")
-    skeleton = clip.skeleton
-    columns, orders = _columns(skeleton)
-    frames = np.zeros((len(clip), int(columns.max(initial=-1)) + 1))
-    _fill_positions(frames, clip, columns)
-    _fill_rotations(frames, clip, columns, orders)
-    _write(
-        path,
-        _text(
-            BVHData(
-                skeleton.names,
-                skeleton.parents,
-                skeleton.offsets,
-                skeleton.channels,
-                skeleton.end_sites,
-                frames,
-                1 / clip.fps,
-            )
-        ),
-    )
+    tree = clip.skeleton
+    places = clip.translations
+    if places is None:
+        places = np.repeat(tree.offsets[None], len(clip), axis=0)
+        places[:, 0] = clip.root_positions
+    channels = _enough_channels(tree, places, clip.rotations)
+    columns, orders = _columns(channels)
 
-
-def _fill_positions(frames: np.ndarray, clip: Clip, columns: np.ndarray) -> None:
-    offsets = clip.skeleton.offsets
+    frames = np.zeros((len(clip), sum(map(len, channels))))
     for axis in range(3):
         held = columns[:, axis] >= 0
-        if clip.translations is not None:
-            places = clip.translations[:, :, axis]
-        else:
-            places = np.broadcast_to(offsets[:, axis], (len(clip), len(offsets))).copy()
-            places[:, 0] = clip.root_positions[:, axis]
-        frames[:, columns[held, axis]] = places[:, held]
-        lost = ~held & (places != offsets[:, axis])
-        if lost.any():
-            t, j = np.argwhere(lost)[0]
-            raise ValueError(
-                f"clip moves joint {clip.skeleton.names[j]!r} along {'xyz'[axis]} in frame {t}, for which its channels "
-                f"({' '.join(clip.skeleton.channels[j])}) have no {'XYZ'[axis]}position"
-            )
-
-
-def _fill_rotations(frames: np.ndarray, clip: Clip, columns: np.ndarray, orders: list[str]) -> None:
+        frames[:, columns[held, axis]] = places[:, held, axis]
     for order, joints in _by_order(orders).items():
-        q = clip.rotations[:, joints]
-        angles = _two_angles(q, order) if len(order) == 2 else quat_to_euler(q, _full_order(order))
+        angles = np.degrees(_angles(clip.rotations[:, joints], order))
         for i, axis in enumerate(order):
-            frames[:, columns[joints, 3 + "XYZ".index(axis)]] = np.degrees(angles[..., i])
-        if len(order) == 3:
-            continue
-        angles[..., len(order) :] = 0
-        held = quat_from_euler(angles, _full_order(order))
-        apart = np.minimum(np.abs(q - held).max(axis=-1), np.abs(q + held).max(axis=-1))
-        off = apart > 2e-10  # half of 1e-9 radians, of which a component shows 0.58 at least
-        if off.any():
-            t, j = np.argwhere(off)[0]
-            raise ValueError(
-                f"clip turns joint {clip.skeleton.names[joints[j]]!r} in frame {t} in a way that its channels "
-                f"({' '.join(clip.skeleton.channels[joints[j]])}) cannot hold"
-            )
+            frames[:, columns[joints, 3 + "XYZ".index(axis)]] = angles[..., i]
+    data = BVHData(tree.names, tree.parents, tree.offsets, channels, tree.end_sites, frames, 1 / clip.fps)
+    _write(path, _text(data))
+
+
+def _enough_channels(tree: Skeleton, places: np.ndarray, rotations: np.ndarray) -> list[tuple[str, ...]]:
+    """The skeleton's channels, and more of them for joints that need more."""
+    columns, orders = _columns(tree.channels)
+    moved = (places != tree.offsets).any(axis=0)
+    short_of_places = (moved & (columns[:, :3] < 0)).any(axis=1)
+    short_of_axes = np.zeros(len(tree), bool)
+    for order, joints in _by_order(orders).items():
+        if len(order) < 3:
+            q = rotations[:, joints]
+            held = quat_from_euler(_angles(q, order), _full_order(order))
+            apart = np.minimum(np.abs(q - held).max(axis=-1), np.abs(q + held).max(axis=-1))
+            short_of_axes[joints] = (apart > 2e-10).any(axis=0)  # 1e-9 radians show as half, and 0.58 of that, at least
+
+    channels = list(tree.channels)
+    for j in np.flatnonzero(short_of_axes):
+        channels[j] = (*channels[j], *(f"{axis}rotation" for axis in _full_order(orders[j])[len(orders[j]) :]))
+    for j in np.flatnonzero(short_of_places):
+        rest = (channel for channel in channels[j] if channel.lower().endswith("rotation"))
+        channels[j] = (*ROOT_CHANNELS[:3], *rest)
+    return channels
+
+
+def _angles(q: np.ndarray, order: str) -> np.ndarray:
+    """Angles about the axes of ``order``, 0 about those that it lacks: the rotation itself where it can be that."""
+    if len(order) == 2:
+        return _two_angles(q, order)
+    angles = quat_to_euler(q, _full_order(order))
+    angles[..., len(order) :] = 0
+    return angles
 
 
 def _two_angles(q: np.ndarray, order: str) -> np.ndarray:

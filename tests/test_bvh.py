@@ -744,26 +744,33 @@ def test_two_roots():
     assert not messages
 
 
-def test_what_the_channels_cannot_hold_is_not_saved(tmp_path):
-    path = tmp_path / "a.bvh"
-    skeleton = Skeleton(
-        ["a", "b"], [-1, 0], [[0, 0, 0], [1, 2, 3]], channels=[["Yposition"], ["Zrotation", "Xrotation"]]
-    )
-    still = [[[1, 0, 0, 0]] * 2] * 3
-    save_bvh(path, Clip(skeleton, [[0, 5, 0]] * 3, still, 30))
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match="moves joint 'a' along x in frame 1"):
-        save_bvh(path, Clip(skeleton, [[0, 5, 0], [1, 5, 0], [0, 5, 0]], still, 30))
-    with pytest.raises(ValueError, match="moves joint 'b' along z in frame 2"):
-        translations = np.tile([[0.0, 0, 0], [1, 2, 3]], (3, 1, 1))
-        translations[2, 1, 2] = 3.5
-        save_bvh(path, Clip(skeleton, [[0, 5, 0]] * 3, still, 30, translations=translations))
-    for joint, rotation in ((0, turn("Y", 1e-6)), (1, turn("Y", 1e-6)), (1, turn("Y", 90))):
-        rotations = np.array(still, float)
-        rotations[1, joint] = rotation
-        with pytest.raises(ValueError, match=f"turns joint {'ab'[joint]!r} in frame 1"):
-            save_bvh(path, Clip(skeleton, [[0, 5, 0]] * 3, rotations, 30))
-    assert path.read_bytes() == before and os.listdir(tmp_path) == ["a.bvh"]
+def test_a_joint_gets_the_channels_that_its_motion_needs(tmp_path):
+    few = [["Yposition"], ["Zrotation", "Xrotation"]]
+    skeleton = Skeleton(["a", "b"], [-1, 0], [[0, 0, 0], [1, 2, 3]], channels=few, end_sites=[(1, [4, 5, 6])])
+    root = np.array([[0.0, 5, 0]] * 3)
+    still = np.array([[[1.0, 0, 0, 0]] * 2] * 3)
+    aside = root + [[0, 0, 0], [0.1, 0, 0], [0, 0, 0]]
+    places = np.tile([[0.0, 5, 0], [1, 2, 3]], (3, 1, 1))
+    moved = places + [[[0, 0, 0], [0, 0, x]] for x in (0, 0, 0.5)]
+    first, second = still.copy(), still.copy()
+    first[1, 0], second[1, 1] = turn("Y", 1e-6), pfnnc.quat_mul(turn("Y", 90), turn("Z", 30))
+    positions = ("Xposition", "Yposition", "Zposition")
+    for arguments, channels in (
+        ((root, still), few),
+        ((root, still, places), few),
+        ((aside, still), [positions, few[1]]),
+        ((root, still, moved), [few[0], [*positions, *few[1]]]),
+        ((root, first), [["Yposition", "Xrotation", "Yrotation", "Zrotation"], few[1]]),
+        ((root, second), [few[0], [*few[1], "Yrotation"]]),
+    ):
+        clip = Clip(skeleton, *arguments[:2], 30, translations=arguments[2] if arguments[2:] else None)
+        save_bvh(tmp_path / "a.bvh", clip)
+        again = load_bvh(tmp_path / "a.bvh")
+        assert again.skeleton.channels == tuple(map(tuple, channels))
+        assert np.array_equal(again.root_positions, clip.root_positions)
+        np.testing.assert_allclose(again.positions(), clip.positions(), rtol=0, atol=1e-9)
+        assert angle_between(again.rotations, clip.rotations).max() < 1e-9
+        assert np.array_equal(again.skeleton.end_sites[0][1], [4, 5, 6])
 
 
 @pytest.mark.parametrize("order", [order for order in ORDERS if len(order) == 3])
