@@ -512,6 +512,28 @@ PFNN_API pfnn_status pfnn_windows_gather_f64(double *first, int64_t first_length
 
 /* ---- store: the checksummed file format --------------------------------------------------- */
 
+/* A file of named arrays, as pfnnc/_store.py writes and describes it, whole in memory and checked. */
+typedef struct pfnn_store pfnn_store;
+
+typedef struct pfnn_array {
+    const void *data;       /* little-endian, aligned to 64 bytes, as long as the store is open */
+    char type[8];           /* "<f4" "<f8" "<i8" "<i4" "|u1" "|b1" */
+    int32_t dimensions;     /* 0..4 */
+    int64_t shape[4];       /* those past `dimensions` are 1 */
+    int64_t count;          /* numbers in all */
+} pfnn_array;
+
+/*
+ * Read a file of the kind "network", "motion-model" or "checkpoint". PFNN_ERROR_IO where it cannot be read;
+ * PFNN_ERROR_VALUE where it is damaged or something else. The error says why; *store is NULL then.
+ */
+PFNN_API pfnn_status pfnn_store_open(pfnn_store **store, const char *path, const char *kind, pfnn_error *error);
+PFNN_API void pfnn_store_close(pfnn_store *store);
+
+/* The array of that name: PFNN_ERROR_VALUE where there is none or where it is not of `type` and of so many dimensions. */
+PFNN_API pfnn_status pfnn_store_get(pfnn_array *array, const pfnn_store *store, const char *name, const char *type,
+                                    int dimensions, pfnn_error *error);
+
 
 /* ---- network ------------------------------------------------------------------------------ */
 
@@ -600,6 +622,12 @@ PFNN_API pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error
 PFNN_API double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank);
 PFNN_API int64_t pfnn_crowd_count(const pfnn_net_config *config, int32_t segments, int32_t rank);
 PFNN_API void pfnn_crowd_build(pfnn_net *nets, float *memory, const pfnn_net *net, const pfnn_crowd *crowd);
+
+/*
+ * The network of an open store, whose parameters are used where they stand: keep the store open. `prefix` is "" in a
+ * "network" file and "model." in a "motion-model".
+ */
+PFNN_API pfnn_status pfnn_net_open(pfnn_net *net, const pfnn_store *store, const char *prefix, pfnn_error *error);
 
 /*
  * The kernels' shares a_k of each phase, (rows, K), and where `slope` is not NULL their derivatives by phase.
