@@ -26,7 +26,7 @@ static uint64_t read64(const unsigned char *p)
     return (uint64_t)read32(p) | (uint64_t)read32(p + 4) << 32;
 }
 
-/* CRC-32 as zlib's, by a table of a byte's sixteen halves. */
+/* CRC-32, as zlib computes it. */
 static uint32_t checksum(const unsigned char *p, uint64_t length)
 {
     uint32_t table[256], crc = 0xffffffff;

@@ -1,0 +1,181 @@
+"""libpfnnc alone: it builds, C++ can read its header, and C gets the bits that Python gets."""
+
+import math
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_network import KINDS, data, make
+
+import pfnnc
+from pfnnc.synthesis import Rollout, begin
+
+ROOT = Path(__file__).resolve().parents[1]
+
+FORWARD = r"""
+#include "pfnnc.h"
+#include <stdio.h>
+#include <stdlib.h>
+
+/* forward FILE ROWS: x and phase as text on standard input, y as hexadecimal numbers */
+int main(int count, char **arguments)
+{
+    pfnn_store *store;
+    pfnn_net net;
+    pfnn_error error = {0};
+    if (count != 3 || pfnn_store_open(&store, arguments[1], "network", &error) || pfnn_net_open(&net, store, "", &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    int64_t rows = atol(arguments[2]), in = net.config.size[0], out = net.config.size[3];
+    float *x = calloc((size_t)(rows * in), sizeof *x), *y = calloc((size_t)(rows * out), sizeof *y);
+    double *phase = calloc((size_t)rows, sizeof *phase);
+    for (int64_t i = 0; i < rows * in; i++)
+        if (scanf("%a", &x[i]) != 1) return 2;
+    for (int64_t i = 0; i < rows; i++)
+        if (scanf("%la", &phase[i]) != 1) return 2;
+    void *workspace = malloc(pfnn_net_workspace(&net, PFNN_FLOAT32, rows, 1));
+    pfnn_net_batch batch = {rows, PFNN_FLOAT32, x, in * 4, 4, phase, y, out * 4, 4};
+    if (pfnn_net_forward(&net, &batch, workspace, 1, &error)) {
+        fprintf(stderr, "%s\n", error.message);
+        return 1;
+    }
+    for (int64_t i = 0; i < rows * out; i++)
+        printf("%a\n", (double)y[i]);
+    free(x), free(y), free(phase), free(workspace);
+    pfnn_store_close(store);
+    return 0;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def library():
+    for tool in ("make", "cc"):
+        if not shutil.which(tool):
+            pytest.skip(f"needs {tool}")
+    subprocess.run(["make", "-s", "lib"], cwd=ROOT, check=True, capture_output=True)
+    return ROOT / "build" / "lib"
+
+
+def build(source: Path, program: Path, library: Path) -> Path:
+    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'csrc/core'}", str(source), str(library / "libpfnnc.a")]
+    subprocess.run([*command, "-lm", "-lpthread", "-o", str(program)], check=True)
+    return program
+
+
+@pytest.fixture(scope="module")
+def forward(library, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("forward")
+    (folder / "forward.c").write_text(FORWARD)
+    return build(folder / "forward.c", folder / "forward", library)
+
+
+def run(program, *arguments, text=""):
+    return subprocess.run([program, *map(str, arguments)], input=text, capture_output=True, text=True)
+
+
+def test_the_header_is_c_and_cpp(tmp_path):
+    for compiler, language in (("cc", "c"), ("c++", "c++")):
+        if not shutil.which(compiler):
+            pytest.skip(f"needs {compiler}")
+        command = [compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(ROOT / "csrc/core/pfnnc.h")]
+        subprocess.run(command, check=True)
+    (tmp_path / "all.cpp").write_text('#include "pfnnc.h"\nint main() { return pfnn_isa_name()[0] == 0; }\n')
+    subprocess.run(["c++", "-fsyntax-only", f"-I{ROOT / 'csrc/core'}", str(tmp_path / "all.cpp")], check=True)
+
+
+def test_the_shared_library_loads(library):
+    import ctypes
+
+    core = ctypes.CDLL(str(library / "libpfnnc.so"))
+    core.pfnn_isa_name.restype = ctypes.c_char_p
+    assert core.pfnn_isa_name().decode() == pfnnc._core.isa()
+
+
+@pytest.mark.parametrize("kernel, activation", KINDS)
+def test_c_computes_the_same_bits(tmp_path, forward, kernel, activation):
+    model = make(kernel=kernel, activation=activation)
+    model.save(tmp_path / "a.pfnn")
+    x, phase = data(9)
+    text = " ".join(float(v).hex() for v in [*x.ravel(), *phase])
+    result = run(forward, tmp_path / "a.pfnn", 9, text=text)
+    assert result.returncode == 0, result.stderr
+    got = np.array([float.fromhex(line) for line in result.stdout.split()], np.float32)
+    assert np.array_equal(got.reshape(9, -1), model(x, phase))
+
+
+def test_c_refuses_what_is_no_network(tmp_path, forward):
+    from pfnnc import _store
+
+    model, path = make(), tmp_path / "a.pfnn"
+    model.save(path)
+    whole, arrays = path.read_bytes(), model._to_arrays()
+    config = arrays["config"]
+
+    def refused(message):
+        result = run(forward, path, 0)
+        assert result.returncode == 1 and message in result.stderr, (result.returncode, result.stderr)
+
+    for damage in [whole[:n] for n in (0, 63, 64, 500, len(whole) - 1)] + [whole + b"x", b"y" * 500]:
+        path.write_bytes(damage)
+        refused("a.pfnn is no network file")
+    for i in np.random.default_rng(0).integers(0, len(whole), 20):
+        flipped = bytearray(whole)
+        flipped[i] ^= 1
+        path.write_bytes(flipped)
+        refused("a.pfnn is no network file")
+    changes = [
+        ({"config": config + 1}, "does not have the shape of config"),
+        ({"config": np.full(7, 2**40)}, "config[0]=1099511627776 is out of range"),
+        ({"config": config * 0}, "size[0] must be in"),
+        ({"config": config[:6]}, "config must have 7 numbers"),
+        ({"config": config.astype(float)}, "config must be of type <i8"),
+        ({"beta": np.array([np.inf])}, "beta must be finite"),
+        ({"fc2.weights": arrays["fc2.weights"].astype(float)}, "fc2.weights must be of type <f4"),
+        ({"fc3.bias": arrays["fc3.bias"] * np.nan}, "fc3.bias is not finite"),
+    ]
+    for change, message in changes:
+        _store.save(path, "network", {**arrays, **change})
+        refused(message)
+    _store.save(path, "checkpoint", arrays)
+    refused("it holds a checkpoint")
+    path.unlink()
+    refused("cannot open")
+
+
+@pytest.mark.parametrize("preset", ["controller", "article"])
+def test_a_character_in_c_walks_as_in_python(tmp_path, library, preset):
+    walk = pfnnc.make_gait_clip("walk", seconds=6, speed=1.2)
+    quick = {"hidden": 16, "epochs": 2, "rollout": 2, "output_len": 3, "progress": False}
+    model = pfnnc.MotionModel.train([walk.clip], preset, phases=[walk.phase], **quick)
+    model.save(tmp_path / "walk.pfnn")
+    program = build(ROOT / "csrc/examples/character.c", tmp_path / "character", library)
+    result = run(program, tmp_path / "walk.pfnn", 60)
+    assert result.returncode == 0, result.stderr
+    got = [tuple(map(float.fromhex, line.split())) for line in result.stdout.splitlines()]
+
+    rollout, dt = Rollout(), 1 / model.fps
+    window = np.repeat(model.frames[:1], model.input_len, 0)
+    speed = math.hypot(window[0, 0], window[0, 2])
+    times = np.array(model.spec.control.times if model.spec.control else ())
+    history = round(-times.min() * model.fps) if len(times) and times.min() < 0 else 0
+    past = np.array([[0, -(i + 1) * speed / model.fps, 0] for i in range(history)]).reshape(1, -1, 3)
+    begin(
+        rollout, model.model, model.spec, model.normalizer, window[None], np.zeros(1), np.array([model.avg_stride]),
+        np.zeros((1, 3)), np.zeros(1), None, dt, past=past if history else None, follow_height=model.spec.height,
+    )  # fmt: skip
+    for place in got:
+        position, yaw, phase = rollout._root(0)
+        if len(times):
+            x, z = (position[0] + math.sin(yaw) * speed * times, position[2] + math.cos(yaw) * speed * times)
+            rollout._want(0, np.stack([x, z, np.full(len(times), yaw)], 1))
+        rollout.step(dt)
+        position, yaw, phase = rollout._root(0)
+        assert place == (*position, yaw, phase)
+    assert len(got) == 60
+    assert run(program, tmp_path / "none.pfnn").returncode == 1
+    model.model.save(tmp_path / "net.pfnn")
+    assert "it holds a network" in run(program, tmp_path / "net.pfnn").stderr
