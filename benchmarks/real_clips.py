@@ -134,7 +134,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--model", type=Path, help="load it if it is there, else train and save it")
     parser.add_argument("options", nargs="*", help="overrides of the recipe, name=value")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     overrides = {}
     for option in arguments.options:
         key, _, value = option.partition("=")

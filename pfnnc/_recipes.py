@@ -24,6 +24,15 @@ PACES = 64  # samples of a clip for `likely_pace`
 SWAY = 0.1  # m/s: a pelvis that moves no faster is not on its way
 
 
+def sequence_of(value, name: str) -> list:
+    """A list of what a sequence or array holds."""
+    if isinstance(value, np.ndarray) and value.ndim == 1:
+        return value.tolist()
+    if isinstance(value, (str, bytes, memoryview, np.ndarray)) or not isinstance(value, (Sequence, list)):
+        raise TypeError(f"{name} must be a sequence, got {type(value).__name__}")
+    return list(value)
+
+
 @dataclass(frozen=True)
 class Recipe:
     """Everything that `MotionModel.train` decides; each field can be overridden by its name.
@@ -67,9 +76,12 @@ class Recipe:
             _check.flag(self.mirror, "mirror")
         _check.option(self.normalize, "normalize", ("velocity", "all"))
         for name in ("scales", "times", "feet"):
-            value = getattr(self, name)
-            if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-                raise TypeError(f"{name} must be a sequence, got {value!r}")
+            object.__setattr__(self, name, tuple(sequence_of(getattr(self, name), name)))
+        if not isinstance(self.joints, (str, int, np.integer)):
+            object.__setattr__(self, "joints", tuple(sequence_of(self.joints, "joints")))
+            for i, name in enumerate(self.joints):
+                if not isinstance(name, str):
+                    raise TypeError(f"joints[{i}] must be a name, got {name!r}")
         if not len(self.scales):
             raise ValueError("scales must hold at least one number, got none")
         for i, scale in enumerate(self.scales):
@@ -147,7 +159,7 @@ def check_clips(clips) -> list[Clip]:
     """At least one clip; all of one frame rate and with the joints of the first."""
     if isinstance(clips, Clip):
         clips = [clips]
-    if isinstance(clips, (str, bytes)) or not hasattr(clips, "__iter__"):
+    if isinstance(clips, (str, bytes, np.ndarray, dict)) or not hasattr(clips, "__iter__"):
         raise TypeError(f"clips must be a list of clips, got {type(clips).__name__}")
     clips = list(clips)
     if not clips:
@@ -176,7 +188,8 @@ def check_labels(phases, clips: list[Clip]) -> list[np.ndarray]:
         from .phase_label import label_phase
 
         phases = [label_phase(clip) for clip in clips]
-    if isinstance(phases, (str, bytes)) or not hasattr(phases, "__len__"):
+    no_list = isinstance(phases, (str, bytes, dict, set)) or (isinstance(phases, np.ndarray) and phases.ndim == 0)
+    if no_list or not hasattr(phases, "__len__"):
         raise TypeError(f"phases must be a list with one array a clip, got {type(phases).__name__}")
     if len(phases) != len(clips):
         raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
@@ -207,8 +220,10 @@ def moving_joints(clips: list[Clip]) -> tuple[list[str], dict[str, np.ndarray]]:
 def leg_points(skeleton: Skeleton, feet: tuple) -> tuple[tuple[str, ...], tuple[str, str]]:
     """Names of knee, ankle and toe tip of both sides, and of what touches the ground on either side."""
     points, soles = [], []
-    sides = skeleton.find_feet() if not feet else [[skeleton.index(name)] if isinstance(name, str) else name for name in feet]
-    for chain in sides:
+    for i, name in enumerate(feet):
+        if not isinstance(name, str):
+            raise TypeError(f"feet[{i}] must be a name, got {name!r}")
+    for chain in [[skeleton.index(name)] for name in feet] or skeleton.find_feet():
         ankle, tip = chain[0], skeleton.names[chain[-1]]
         if len(chain) == 1 and any(parent == ankle for parent, _ in skeleton.end_sites):
             tip = f"{skeleton.names[ankle]}_end"
@@ -234,8 +249,10 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
         rest = {name: q for name, q in moving_joints(clips)[1].items() if name not in named}
     soles = ()
     if recipe.legs:
+        options = {"points": None, "contacts": True, **options}
+    if options.get("points", ()) is None or options.get("contacts"):
         points, soles = leg_points(skeleton, recipe.feet)
-        options = {"points": points, "contacts": True, **options}
+        options["points"] = points if options.get("points", ()) is None else options["points"]
     if recipe.times:
         options.setdefault("control", Trajectory(recipe.times))
     return FeatureSpec(joints, **options), soles, rest

@@ -17,7 +17,7 @@ from .phase import cycle_statistics
 from .report import Report, evaluate
 from .rotation import quat_yaw
 from .skeleton import Clip, Skeleton
-from .synthesis import Character, Drift, Rollout, Synthesis, begin, check_drift, check_path, check_steps, follow, run
+from .synthesis import MOST_FRAMES, Character, Drift, Rollout, Synthesis, begin, check_drift, check_path, check_steps, follow, run
 from .training import EpochReport, Trainer
 
 __all__ = ["MotionModel"]
@@ -180,7 +180,7 @@ class MotionModel:
         Raises:
             ValueError, TypeError: as `synthesize`. FloatingPointError: a prediction is not finite.
         """
-        frames = _check.integer(n_frames, "n_frames", least=0)
+        frames = _check.integer(n_frames, "n_frames", least=0, most=MOST_FRAMES)
         dts = check_steps(1 / self.fps if dt is None else dt, frames)
         rollout = Rollout()
         self._begin(rollout, start, phase, check_drift(drift, None, frames), path)

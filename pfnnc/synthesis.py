@@ -25,6 +25,8 @@ from .skeleton import Clip, Skeleton
 __all__ = ["Character", "Drift", "Synthesis", "synthesize"]
 
 MOST_WINDOW = 1 << 20  # frames of a drift mean: each character keeps them
+MOST_OFFSET = 1 << 17  # frames that a trajectory reaches back: each character keeps them too
+MOST_FRAMES = 1 << 40
 
 
 class Drift:
@@ -139,6 +141,8 @@ class Synthesis:
         if self.features.ndim != 2:
             raise ValueError(f"to_clip needs one character, got a batch of {len(self.features)}: take synthesis[i]")
         fps = _check.number(fps, "fps", above=0)
+        if not isinstance(skeleton, Skeleton):
+            raise TypeError(f"skeleton must be a Skeleton, got {type(skeleton).__name__}")
         if not len(self):
             raise ValueError("to_clip needs at least one frame, got 0")
         rotations = rotations_of(self.features, self.yaw, self.spec, skeleton, self.rest)
@@ -207,13 +211,13 @@ def synthesize(
     """
     window, single = _window(init_window, model, spec)
     characters = len(window)
-    frames = _check.integer(n_frames, "n_frames", least=0)
+    frames = _check.integer(n_frames, "n_frames", least=0, most=MOST_FRAMES)
     dts = check_steps(dt, frames)
     start = _start(window, phase, avg_stride, origin, yaw)
     drift = check_drift(drift, None if single else characters, frames)
     path = _path(path, spec, None if single else characters)
     rollout = Rollout()
-    begin(rollout, model, spec, normalizer, window, *start, drift, float(dts.mean()) if frames else 1.0)
+    begin(rollout, model, spec, normalizer, window, *start, drift, float(np.median(dts)) if frames else 1.0)
     follow(rollout, spec, window, path)
     return run(rollout, model, spec, dts, characters, single)
 
@@ -321,7 +325,12 @@ def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, 
     """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it."""
     mean, scale = _scaling(normalizer, spec)
     float32 = model_dtype(model) == np.float32
-    offsets = None if spec.control is None else np.array(spec.control.times, np.float64) / dt
+    offsets = None
+    if spec.control is not None:
+        offsets = np.array(spec.control.times, np.float64)
+        if not abs(offsets).max() <= MOST_OFFSET * dt:
+            raise ValueError(f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames")
+        offsets /= dt
     rollout._open(
         model, type(model) is SimplifiedPFNN, *window.shape[:2], spec.layout, float32, follow_height, mean, scale, stride, offsets, drift
     )

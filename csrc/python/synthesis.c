@@ -388,6 +388,8 @@ static int write_output(const Rollout *self, PyArrayObject *out)
 
 static bool is_number(PyObject *object)
 {
+    if (PyArray_Check(object))
+        return PyArray_NDIM((PyArrayObject *)object) == 0;
     return !PyBool_Check(object) && (PyFloat_Check(object) || PyLong_Check(object) || PyArray_CheckScalar(object) ||
                                      PyIndex_Check(object));
 }
@@ -427,7 +429,7 @@ static PyObject *rollout_step(PyObject *object, PyObject *const *arguments, Py_s
     if (dt == -1.0 && PyErr_Occurred())
         return PyErr_ExceptionMatches(PyExc_OverflowError)
                    ? (PyErr_Clear(), PyErr_Format(PyExc_ValueError, "dt must be finite, got %R", values[0]))
-                   : NULL;
+                   : (PyErr_Clear(), PyErr_Format(PyExc_TypeError, "dt must be a number, got %R", values[0]));
     if (!(dt > 0.0) || dt > 1e300)
         return PyErr_Format(PyExc_ValueError, "dt must be finite and greater than 0, got %R", values[0]);
 
