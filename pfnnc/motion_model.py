@@ -46,6 +46,8 @@ class MotionModel:
         cadence: gait cycles a second.
         frames: (bins, F) the mean frame of features by phase: how a start without a phase finds its own.
         paces: (n, 5) how fast people went on who moved like this: how a start finds its speed.
+        limits: (2, F) least and largest of each column seen in training, and a tenth of that range beyond: predictions
+            are kept between them.
     """
 
     model: SimplifiedPFNN
@@ -63,6 +65,7 @@ class MotionModel:
     cadence: float = 1.0
     frames: np.ndarray = field(default=None, repr=False)
     paces: np.ndarray = field(default=None, repr=False)
+    limits: np.ndarray = field(default=None, repr=False)
 
     def __post_init__(self):
         self.fps = _check.number(self.fps, "fps", above=0)
@@ -77,6 +80,7 @@ class MotionModel:
             ("mean_velocity", self.mean_velocity, (None, 3)),
             ("frames", self.frames, (BINS, dim)),
             ("paces", self.paces, (None, 5)),
+            ("limits", self.limits, (2, dim)),
         ):
             _check.array(array, name, shape)
         wanted = (self.spec.in_dim(self.input_len), self.spec.out_dim)
@@ -157,7 +161,7 @@ class MotionModel:
         return cls(
             model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len, stride, velocity,
             list(trainer.history), preset, tuple(feet), rest, _cadence(clips, labels), frames,
-            _recipes.paces_of(recipe, feet, clips, labels),
+            _recipes.paces_of(recipe, feet, clips, labels), _limits(data),
         )  # fmt: skip
 
     # ---- use
@@ -233,6 +237,7 @@ class MotionModel:
             "mean_velocity": np.asarray(self.mean_velocity, "<f8"),
             "frames": np.asarray(self.frames, "<f8"),
             "paces": np.asarray(self.paces, "<f8"),
+            "limits": np.asarray(self.limits, "<f8"),
             # what the C core needs beside these, in numbers
             "layout": np.array(self.spec.layout, "<i8"),
             "times": np.array(self.spec.control.times if self.spec.control else (), "<f8"),
@@ -281,7 +286,7 @@ class MotionModel:
             skeleton, settings["fps"], settings["input_len"], settings["avg_stride"], arrays["mean_velocity"],
             [EpochReport(**report) for report in settings["history"]], settings["preset"], tuple(settings["feet"]),
             dict(zip(settings["rest"], arrays["rest"], strict=True)), settings["cadence"], arrays["frames"],
-            arrays["paces"],
+            arrays["paces"], arrays["limits"],
         )  # fmt: skip
 
     # ---- starts
@@ -297,6 +302,7 @@ class MotionModel:
         begin(
             rollout, self.model, self.spec, self.normalizer, window[None, -self.input_len :], np.array([phase]),
             np.array([self.avg_stride]), origin[None], np.array([yaw]), drift, 1 / self.fps, follow_height=self.spec.height,
+            limits=tuple(np.ascontiguousarray(self.limits)),
         )  # fmt: skip
         speed = None if self.spec.control is None else np.array([self._speed(start, phase)])
         follow(rollout, self.spec, window[None, -self.input_len :], path, speed)
@@ -403,6 +409,17 @@ def _dataset(recipe, spec: FeatureSpec, feet, clips: list[Clip], labels, stride:
             length = recipe.input_len + recipe.output_len
             raise ValueError(f"clips must hold {length} frames in a row with a phase somewhere, got none")
     return data
+
+
+def _limits(data: WindowDataset) -> np.ndarray:
+    """(2, F) physical: the range of each column in the windows, widened by a tenth of it on either side."""
+    low, high = np.full(data.spec.dim, np.inf), np.full(data.spec.dim, -np.inf)
+    for i in range(0, len(data), 4096):
+        X, _, _ = data.batch(np.arange(i, min(i + 4096, len(data))))
+        low, high = np.minimum(low, X.min(axis=(0, 1))), np.maximum(high, X.max(axis=(0, 1)))
+    scale, mean = data.normalizer.scale_, data.normalizer.mean_
+    margin = np.maximum(0.1 * (high - low), 0.1)
+    return np.stack([(low - margin) * scale + mean, (high + margin) * scale + mean])
 
 
 def _network(recipe, spec: FeatureSpec, seed: int) -> SimplifiedPFNN:

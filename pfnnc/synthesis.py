@@ -321,7 +321,7 @@ STATE = struct.Struct("<8sQII")
 STATE_MAGIC = b"PFNNCHA1"
 
 
-def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, drift, dt, *, past=None, follow_height=False) -> None:
+def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, drift, dt, *, past=None, follow_height=False, limits=(None, None)) -> None:
     """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it."""
     mean, scale = _scaling(normalizer, spec)
     float32 = model_dtype(model) == np.float32
@@ -332,7 +332,7 @@ def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, 
             raise ValueError(f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames")
         offsets /= dt
     rollout._open(
-        model, type(model) is SimplifiedPFNN, *window.shape[:2], spec.layout, float32, follow_height, mean, scale, stride, offsets, drift
+        model, type(model) is SimplifiedPFNN, *window.shape[:2], spec.layout, float32, follow_height, mean, scale, *limits, stride, offsets, drift
     )
     history = rollout._history()
     if past is None and history:

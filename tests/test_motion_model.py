@@ -127,7 +127,7 @@ def test_files_whose_entries_do_not_fit(controller, tmp_path):
         _store.save(path, "motion-model", arrays, {**settings, name: value})
         with pytest.raises(ValueError):
             MotionModel.load(path)
-    for name in ("normalizer.mean", "normalizer.scale", "mean_velocity", "frames", "paces"):
+    for name in ("normalizer.mean", "normalizer.scale", "mean_velocity", "frames", "paces", "limits"):
         for value in (np.zeros(2), np.full(arrays[name].shape, np.nan)):
             _store.save(path, "motion-model", {**arrays, name: value}, settings)
             with pytest.raises(ValueError):
@@ -379,3 +379,25 @@ def test_the_speed_to_go_on_with(walk):
     for made, speed in ((slow, 0.8), (quick, 1.6)):
         for i in range(40, 100, 7):
             assert model._speed(made.clip[i : i + 2], float(made.phase[i + 1])) == pytest.approx(speed, abs=0.12)
+
+
+def test_predictions_stay_within_what_was_seen(controller, walk):
+    wild = MotionModel(**{**vars(controller), "model": _Wild(controller.model)})
+    result = wild.synthesize(walk.clip[:40], 30, phase=0.2)
+    low, high = controller.limits
+    plain = np.ones(controller.spec.dim, bool)
+    plain[3 : controller.spec.slices["joints"].stop] = False  # rotations are made valid after it
+    assert (result.features[:, plain] >= low[plain] - 1e-5).all()
+    assert (result.features[:, plain] <= high[plain] + 1e-5).all()
+    height = result.root_positions[:, 1]
+    assert height.min() > 0.5 and height.max() < 1.5
+
+
+class _Wild:
+    """A network whose answers are a hundred times too large."""
+
+    def __init__(self, model):
+        self.model, self.dtype, self.in_dim, self.out_dim = model, model.dtype, model.in_dim, model.out_dim
+
+    def __call__(self, x, phase):
+        return 100 * self.model(x, phase)

@@ -680,6 +680,8 @@ typedef struct pfnn_rollout_config {
     bool float32;                   /* numbers of the network; else double */
     bool follow_height;             /* the root's y is the height column instead of the sum of the velocity's */
     const double *mean, *scale;     /* (dim), or NULL: the network sees physical numbers */
+    const double *low, *high;       /* (dim), or NULL: a prediction is kept between them, so that no run leaves for good
+                                       what the network has seen */
     const double *avg_stride;       /* (characters) metres a cycle */
     const double *offsets;          /* (layout.n_times) of the trajectory in frames, ascending; negative ones are past */
     /* drift correction; expected_rows 0: none */

@@ -142,6 +142,8 @@ static size_t place(pfnn_rollout *r, char *block)
     r->y = reserve(block, &end, n, r->out_dim * r->real);
     r->mean = reserve(block, &end, r->dim, d);
     r->scale = reserve(block, &end, r->dim, d);
+    r->low = reserve(block, &end, r->dim, d);
+    r->high = reserve(block, &end, r->dim, d);
     r->frame = reserve(block, &end, n, r->dim * d);
     r->shown = reserve(block, &end, n, r->dim * d);
     r->velocity = reserve(block, &end, n, 3 * d);
@@ -160,6 +162,8 @@ static void copy_config_arrays(pfnn_rollout *r)
     for (size_t i = 0; i < r->dim; i++) {
         r->mean[i] = c->mean ? c->mean[i] : 0.0;
         r->scale[i] = c->scale ? c->scale[i] : 1.0;
+        r->low[i] = c->low ? c->low[i] : -INFINITY;
+        r->high[i] = c->high ? c->high[i] : INFINITY;
     }
     if (c->expected_rows)
         memcpy(r->expected, c->expected, c->expected_groups * c->expected_rows * 3 * sizeof(double));
@@ -169,7 +173,7 @@ static void copy_config_arrays(pfnn_rollout *r)
         memcpy(r->offsets, c->offsets, r->times * sizeof(double));
     if (c->characters)
         memcpy(r->stride, c->avg_stride, c->characters * sizeof(double));
-    c->mean = c->scale = c->expected = c->expected_rate = c->avg_stride = c->offsets = NULL;
+    c->mean = c->scale = c->low = c->high = c->expected = c->expected_rate = c->avg_stride = c->offsets = NULL;
 }
 
 static pfnn_status check_config(const pfnn_rollout_config *c, pfnn_error *error)
@@ -397,6 +401,10 @@ static void predicted_frame(pfnn_rollout *r, size_t character, const void *y)
         if (c->layout.predict_delta)
             z += get(r, r->x, newest + j);
         frame[j] = z * r->scale[j] + r->mean[j];
+        if (frame[j] < r->low[j]) /* a NaN stays one */
+            frame[j] = r->low[j];
+        else if (frame[j] > r->high[j])
+            frame[j] = r->high[j];
     }
     pfnn_features_make_valid_f64(&c->layout, frame, last);
 }

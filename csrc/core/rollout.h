@@ -36,6 +36,7 @@ struct pfnn_rollout {
     double *asked;   /* (characters) phases for the network */
     void *y;         /* (characters, out_dim) its answer */
     double *mean, *scale;   /* (dim) */
+    double *low, *high;     /* (dim) */
     double *frame;   /* (characters, dim) predicted, then valid */
     double *shown;   /* (characters, dim) */
     double *velocity; /* (characters, 3) shown, world */

@@ -108,7 +108,7 @@ static npy_intp size_of(PyObject *object)
 }
 
 PyDoc_STRVAR(open_doc, "_open(model, is_network, characters, length, layout, float32, follow_height, mean, scale,\n"
-                       "      avg_stride, offsets, drift)\n--\n\n"
+                       "      low, high, avg_stride, offsets, drift)\n--\n\n"
                        "Make the roll-out. drift: None or (window, by_phase, expected (groups, rows, 3) or None,\n"
                        "rates (rows,) or None).");
 
@@ -141,14 +141,14 @@ static int read_drift(pfnn_rollout_config *config, PyObject *drift)
 static PyObject *rollout_open(PyObject *object, PyObject *arguments)
 {
     Rollout *self = (Rollout *)object;
-    PyObject *model, *mean, *scale, *stride, *offsets, *drift;
+    PyObject *model, *mean, *scale, *low, *high, *stride, *offsets, *drift;
     int is_network, float32, follow_height;
     Py_ssize_t characters, length;
     pfnn_rollout_config config = {0};
     pfnn_error error;
 
-    if (!PyArg_ParseTuple(arguments, "OpnnO&ppOOOOO:_open", &model, &is_network, &characters, &length,
-                          pfnnc_feature_layout, &config.layout, &float32, &follow_height, &mean, &scale, &stride,
+    if (!PyArg_ParseTuple(arguments, "OpnnO&ppOOOOOOO:_open", &model, &is_network, &characters, &length,
+                          pfnnc_feature_layout, &config.layout, &float32, &follow_height, &mean, &scale, &low, &high, &stride,
                           &offsets, &drift))
         return NULL;
     config.characters = (size_t)characters;
@@ -156,6 +156,7 @@ static PyObject *rollout_open(PyObject *object, PyObject *arguments)
     config.float32 = float32 != 0;
     config.follow_height = follow_height != 0;
     if (doubles(&config.mean, mean, config.layout.dim, "mean") || doubles(&config.scale, scale, config.layout.dim, "scale") ||
+        doubles(&config.low, low, config.layout.dim, "low") || doubles(&config.high, high, config.layout.dim, "high") ||
         doubles(&config.avg_stride, stride, characters, "avg_stride") ||
         doubles(&config.offsets, offsets, config.layout.n_times, "offsets") || read_drift(&config, drift))
         return NULL;
