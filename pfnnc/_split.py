@@ -31,66 +31,106 @@ class Timeline:
         return math.floor(shift + begin * ratio) - 1, math.ceil(shift + end * ratio) + 1
 
 
-def fingerprints(velocity: np.ndarray) -> np.ndarray:
-    """One uint64 a frame from its root velocity (T, 3), the same for a frame and its mirror image.
+# ---- the same motion
+#
+# Marks are an array (T, 1) or (T, 4) of uint64. Column 0 is a hash of root velocity and pose that is the same, to the
+# bit, for a frame, its copy and its mirror image: signs do not count, nor which joint of a pair has which rotation.
+# Files that another program mirrored have other roundings, and other axes in their joints. For them column 1 is a hash
+# of the root velocity alone, and columns 2 and 3 (the bits of two doubles) are mean and root mean square of the
+# joints' heights over the root, which tell whether two frames with the same root velocity show the same pose.
 
-    A mirror image has the velocity's x negated, to the bit. A recorded velocity hardly comes twice by chance: three
-    numbers of 24 bits or more.
-    """
-    velocity = np.array(velocity, np.float64, order="C") + 0.0  # -0.0 becomes 0.0
-    velocity[:, 0] = np.abs(velocity[:, 0])
-    bits = velocity.view(np.uint64)
+FEWEST = 8  # frames with the same root velocity that make two clips worth a comparison of poses
+ALIKE = 0.02  # of the joints' spread in height; mirrored recordings agree within 0.008
+SHARE = 0.8  # of the frames compared
+ROWS = 1 << 13  # at a time
+
+
+def marks_of_rows(rows: np.ndarray) -> np.ndarray:
+    """Marks (T, 1) of feature rows, of which velocity and rotations are given."""
+    parts = [rows[start : start + ROWS] for start in range(0, len(rows), ROWS)]
+    hashes = [hashed(np.abs(np.round(part, 6 if part.itemsize == 4 else 9))) for part in parts]
+    return np.concatenate([np.empty(0, np.uint64), *hashes])[:, None]
+
+
+def marks_of_clip(clip: Clip) -> np.ndarray:
+    """Marks (T, 4) of a clip."""
+    velocity = np.diff(clip.root_positions, axis=0, prepend=clip.root_positions[:1])
+    velocity[:1] = velocity[1:2] if len(clip) > 1 else 0
+    velocity = np.abs(velocity.round(9))  # a mirror image has x negated; even motion is to stay even
+    root = hashed(velocity * [1, 3, 7])  # here x, y and z may not change places
+    turns = hashed(np.abs(clip.rotations.reshape(-1, 4)) * [1, 3, 7, 13]).reshape(clip.rotations.shape[:2])
+    pose = turns.sum(axis=1, dtype=np.uint64)
+    heights = clip.positions()[:, :, 1] - clip.root_positions[:, None, 1]
+    shape = np.column_stack([heights.mean(axis=1), np.sqrt(np.mean(heights**2, axis=1))])
     with np.errstate(over="ignore"):
-        mixed = bits * np.array([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9], np.uint64)
-        mixed ^= mixed >> np.uint64(29)
-        mixed *= np.uint64(0xBF58476D1CE4E5B9)
-        mixed ^= mixed >> np.uint64(32)
-        return mixed[:, 0] + np.uint64(3) * mixed[:, 1] + np.uint64(7) * mixed[:, 2]
+        return np.column_stack([root + pose, root, np.ascontiguousarray(shape).view(np.uint64)])
 
 
-def clip_fingerprints(clip: Clip) -> np.ndarray:
-    """Those of a clip's world velocities, which do not depend on how rotations of a mirrored file were rounded."""
-    steps = np.diff(clip.root_positions, axis=0)
-    return fingerprints(np.concatenate([steps[:1], steps]) if len(steps) else np.zeros((len(clip), 3)))
+def hashed(values: np.ndarray) -> np.ndarray:
+    """A hash of each row's numbers, whatever their order."""
+    mixed = np.ascontiguousarray(values, np.float64).view(np.uint64)
+    with np.errstate(over="ignore"):
+        mixed = (mixed ^ (mixed >> np.uint64(31))) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0xBF58476D1CE4E5B9)
+        return (mixed ^ (mixed >> np.uint64(32))).sum(axis=1, dtype=np.uint64)
 
 
-def by_content(prints: Sequence[np.ndarray]) -> list[Timeline]:
-    """Groups of clips that share frames: copies, mirror images, overlapping pieces of one recording.
+def by_content(marks: Sequence[np.ndarray]) -> list[Timeline]:
+    """Groups of clips that share frames: copies, mirror images, overlapping pieces of one recording."""
+    links = {pair: most_common(shifts) for pair, shifts in shared_marks([own[:, 0] for own in marks]).items()}
+    several = [own[:, 1] if own.shape[1] > 1 else own[:0, 0] for own in marks]
+    for (a, b), shifts in shared_marks(several).items():
+        if (a, b) not in links and same_poses(marks[a], marks[b], shifts):
+            links[a, b] = most_common(shifts)
 
-    A frame whose fingerprint comes more than twice in its clip tells nothing (someone stands, or moves evenly; the
-    first frame repeats the second one's velocity) and links no clips.
+    neighbours: list[list[tuple[int, int]]] = [[] for _ in marks]
+    for (a, b), shift in links.items():
+        neighbours[a].append((b, shift))
+        neighbours[b].append((a, -shift))
+    groups: list[Timeline] = []
+    seen: set[int] = set()
+    for i in range(len(marks)):
+        if i not in seen:
+            groups.append(connected(i, neighbours))
+            seen.update(groups[-1].clips)
+    return groups
+
+
+def shared_marks(marks: Sequence[np.ndarray]) -> dict[tuple[int, int], list[int]]:
+    """For pairs of clips with equal marks, by how many frames the first has them later.
+
+    A mark that comes more than twice in its clip tells nothing (someone stands, or moves evenly; the first frame
+    repeats the second one's velocity). Of several clips with one mark, each is paired with the next: that links all.
     """
-    n = len(prints)
-    values, clips, frames = [], [], []
-    for i, own in enumerate(prints):
+    values, clips, frames = [np.empty(0, np.uint64)], [np.empty(0, int)], [np.empty(0, int)]
+    for i, own in enumerate(marks):
         unique, first, counts = np.unique(own, return_index=True, return_counts=True)
         telling = counts <= 2
         values.append(unique[telling])
         frames.append(first[telling] + (counts[telling] == 2))  # of a pair, the second is the recorded one
         clips.append(np.full(int(telling.sum()), i))
-    value, clip, frame = (np.concatenate(parts) if n else np.empty(0, int) for parts in (values, clips, frames))
-
-    # pairs of clips next to each other among those with the same fingerprint: enough to link them all
+    value, clip, frame = (np.concatenate(parts) for parts in (values, clips, frames))
     order = np.lexsort((clip, value))
     value, clip, frame = value[order], clip[order], frame[order]
     same = np.flatnonzero(value[1:] == value[:-1])
-    links: dict[tuple[int, int], list[int]] = {}
-    for a, b, shift in zip(
-        clip[same].tolist(), clip[same + 1].tolist(), (frame[same] - frame[same + 1]).tolist(), strict=True
-    ):
-        links.setdefault((a, b), []).append(shift)
+    found: dict[tuple[int, int], list[int]] = {}
+    rows = np.column_stack([clip[same], clip[same + 1], frame[same] - frame[same + 1]])
+    for a, b, shift in rows.tolist():
+        found.setdefault((a, b), []).append(shift)
+    return found
 
-    neighbours: list[list[tuple[int, int]]] = [[] for _ in range(n)]
-    for (a, b), shifts in links.items():
-        shift = most_common(shifts)
-        neighbours[a].append((b, shift))
-        neighbours[b].append((a, -shift))
-    groups, seen = [], set()
-    for i in range(n):
-        if i not in seen:
-            groups.append(connected(i, neighbours))
-            seen.update(groups[-1].clips)
-    return groups
+
+def same_poses(a: np.ndarray, b: np.ndarray, shifts: list[int]) -> bool:
+    """Whether two clips with equal root velocities, ``shifts`` frames apart, show the same poses there."""
+    shift = most_common(shifts)
+    if shifts.count(shift) < FEWEST:
+        return False
+    begin, end = max(0, -shift), min(len(b), len(a) - shift)
+    ours, theirs = (
+        np.ascontiguousarray(own[:, 2:]).view(np.float64) for own in (a[begin + shift : end + shift], b[begin:end])
+    )
+    away = np.abs(ours - theirs).max(axis=1)
+    return bool(np.mean(away <= ALIKE * theirs[:, 1]) >= SHARE)
 
 
 def most_common(values: list[int]) -> int:

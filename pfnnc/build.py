@@ -36,7 +36,7 @@ MANIFEST = "manifest.json"
 ARRAYS = "clips"
 UNITS = {"length": "m", "time": "s", "angle": "rad", "phase": "cycles"}
 IN_FLIGHT = 64  # recordings handed to the executor at a time
-OURS = re.compile(r"\.?[\w.-]{1,48}-[0-9a-f]{16}\.(json|\d+\.(rows|phase|track|prints)\.npy)(\.\w+\.part)?")
+OURS = re.compile(r"\.?[\w.-]{1,48}-[0-9a-f]{16}\.(json|\d+\.(rows|phase|track|marks)\.npy)(\.\w+\.part)?")
 
 
 def build_dataset(
@@ -214,7 +214,7 @@ def encoded(recipe: Recipe, key: str, path: str) -> dict:
         _check.check_finite(rows, "features")
         parts = {"rows": rows, "phase": own, "track": path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))}
         if i == 0:
-            parts["prints"] = _split.clip_fingerprints(clip)
+            parts["marks"] = _split.marks_of_clip(clip)
         files = {part: write_array(recipe.arrays / f"{key}.{i}.{part}.npy", array) for part, array in parts.items()}
         copies.append({"speed": speed, "frames": len(rows), "phaseless": int(np.isnan(own).sum()), "arrays": files})
     return {
@@ -315,11 +315,11 @@ def assembled(entries: list[dict], arrays: Path, rate: float) -> dict:
     if not kept:
         reasons = "; ".join(f"{entry['name']}: {entry['dropped']}" for entry in entries[:5])
         raise ValueError(f"no recording can be used: {reasons}")
-    prints = [np.load(arrays / entry["copies"][0]["arrays"]["prints"]["name"], mmap_mode="r") for entry in kept]
+    marks = [np.load(arrays / entry["copies"][0]["arrays"]["marks"]["name"], mmap_mode="r") for entry in kept]
     # time in frames of the recordings: pieces of one need not begin on a frame of the data set
     copies = [(i, copy["speed"] * entry["fps"] / rate) for i, entry in enumerate(kept) for copy in entry["copies"]]
     places: list[dict] = [{}] * len(copies)
-    for g, group in enumerate(_split.with_copies(_split.by_content(prints), copies)):
+    for g, group in enumerate(_split.with_copies(_split.by_content(marks), copies)):
         for clip, offset, speed in zip(group.clips, group.offsets, group.speeds, strict=True):
             places[clip] = {"group": g, "offset": offset, "pace": speed}
 

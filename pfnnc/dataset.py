@@ -89,6 +89,7 @@ class WindowDataset:
         clips = list_of(clips, "clips")
         self.skeleton = next((clip.skeleton for clip in clips if isinstance(clip, Clip)), None)
         self.fps = common_fps(clips, fps)
+        self._clips = [clip if isinstance(clip, Clip) else None for clip in clips]
         self._groups, self._ready = None if groups is None else groups_of(groups, len(clips)), None
         phases, contacts = labels_of(phases, clips)
         clips, phases, contacts, self._copies = at_speeds(clips, phases, contacts, _augment.speeds_of(speeds))
@@ -97,10 +98,6 @@ class WindowDataset:
         self.phases = phases
         for i, (phase, rows) in enumerate(zip(phases, self.frames, strict=True)):
             _check.check_shape(phase, f"phases[{i}]", (len(rows),))
-        self._prints = tuple(
-            _split.clip_fingerprints(clip) if isinstance(clip, Clip) else _split.fingerprints(rows[:, :3])
-            for clip, rows in zip(clips, self.frames, strict=True)
-        )
         self.tracks = tracks_of(clips, self.frames, spec, self.fps)
         self._finish(normalizer, mirror)
 
@@ -373,11 +370,16 @@ class WindowDataset:
         if self._ready is not None:
             return self._ready
         if self._groups is None:
-            groups = _split.by_content([self._prints[i] for i in self._originals()])
+            groups = _split.by_content([self._marks(i) for i in self._originals()])
         else:
             groups = _split.by_label(self._groups, self._lengths[self._originals()])
         first = self._copies[0][1]
         return _split.with_copies(groups, [(clip, speed / first) for clip, speed in self._copies])
+
+    def _marks(self, i: int) -> np.ndarray:
+        clip = self._clips[self._copies[i][0]]
+        end = self.spec.slices["joints"].stop
+        return _split.marks_of_rows(self.frames[i][:, :end]) if clip is None else _split.marks_of_clip(clip)
 
     def _originals(self) -> list[int]:
         """Of each given clip the first of its copies."""

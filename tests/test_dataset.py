@@ -8,7 +8,7 @@ import pytest
 from conftest import shared
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_features import NAMES, OFFSETS, PARENTS, POINTS, SITES, random_clip
+from test_features import NAMES, OFFSETS, PARENTS, POINTS, SITES, SKELETON, random_clip
 
 from pfnnc import Clip, FeatureSpec, Normalizer, Skeleton, Trajectory, WindowDataset, load_bvh, make_windows
 
@@ -498,11 +498,28 @@ def test_recorded_mirror_images_and_copies_are_found():
 
 
 def test_motions_that_only_look_alike_are_not_linked():
-    """Standing, even motion and first frames that repeat the second one's velocity link no clips."""
+    """Standing, even motion, first frames that repeat the second one's velocity, one path with different poses."""
     still = np.zeros((60, SPEC.dim))
     even = still + [0, 0, 1.4, *[0] * (SPEC.dim - 3)]
     dataset = WindowDataset([still, still, even, even], SPEC, [np.zeros(60)] * 4)
     assert len(dataset._timelines()) == 4
+    path = np.stack([np.zeros(200), 1 + 0.03 * np.sin(np.arange(200)), np.arange(200) * 1.4 / 30], axis=1)
+    line = path * [0, 0, 1] + [0, 1, 0]
+    for root in (path, line):
+        clips = [Clip(SKELETON, root, random_clip(200, seed).rotations, 30) for seed in range(4)]
+        spec = FeatureSpec(8, frame="heading")
+        for takes in (clips, [spec.encode(clip) for clip in clips]):
+            dataset = WindowDataset(takes, spec, [np.zeros(200)] * 4)
+            assert len(dataset._timelines()) == 4
+            train, validation = dataset.split(0.25)
+            assert len(np.unique(train.clip_index)) == 3
+    poses = np.tile(random_clip(1).rotations, (200, 1, 1))  # a statue that is moved evenly, at two speeds
+    clips = [Clip(SKELETON, line * speed, poses, 30) for speed in (1, 1.5)]
+    assert len(WindowDataset(clips, FeatureSpec(8), [np.zeros(200)] * 2)._timelines()) == 2
+    short = [random_clip(1), random_clip(1), random_clip(40)[:0], random_clip(40)]
+    with pytest.warns(UserWarning, match="shorter"):
+        dataset = WindowDataset(short, FeatureSpec(8), [np.zeros(len(clip)) for clip in short])
+    assert len(dataset._timelines()) >= 2
 
 
 def test_declared_groups_stay_together_at_any_speed():
