@@ -22,7 +22,7 @@ class Labels:
     """What `label_phase` found in a clip of T frames."""
 
     phase: np.ndarray  #: (T,) cycles in [0, 1): 0 at a left strike, 0.5 at a right one; NaN where there is no gait
-    contacts: np.ndarray  #: (T, 2) bool: the left, the right foot stands
+    contacts: np.ndarray  #: (T, 2) bool: the left, the right foot stands, with either end of it
     confidence: np.ndarray  #: (T,) in [0, 1]; 0 where there is no phase
     cycles: np.ndarray  #: (C, 2) int64: the frames nearest to the beginning and the end of each whole cycle
     strikes: tuple[np.ndarray, np.ndarray] = (
