@@ -8,7 +8,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Werror
 SANITIZERS = address,undefined
 CORE = $(wildcard csrc/core/*.c)
 
-.PHONY: demo test bench lint sanitize lib dist clean
+.PHONY: demo test bench lint sanitize sanitize-here torch lib dist clean
 
 demo: $(BIN)/python
 	$(BIN)/python -m pip install -q ".[plot]"
@@ -37,6 +37,10 @@ sanitize-here: $(BIN)/python
 	PFNNC_SANITIZE=$(SANITIZERS) $(BIN)/python setup.py -q build --build-base build/sanitize --build-lib build/sanitize/lib
 	LD_PRELOAD="$$($(CC) -print-file-name=libasan.so) $$($(CC) -print-file-name=libubsan.so)" \
 	ASAN_OPTIONS=detect_leaks=0 PYTHONPATH=build/sanitize/lib $(BIN)/pytest -q -m "not slow" tests
+
+# PyTorch's CPU build, the oracle of the network's tests, in the version they were written against.
+torch: $(BIN)/python
+	$(BIN)/python -m pip install -q torch==2.13.0
 
 lib: build/lib/libpfnnc.a build/lib/libpfnnc.so
 
