@@ -143,6 +143,21 @@ def quat_from_euler(angles, order):
     return q
 
 
+def quat_to_euler(q, order):
+    """From the elements of the matrix: R[i][k] = sign sin b, or R[i][i] = cos b where the outer axes are the same."""
+    i, j, k = ("XYZ".index(letter) for letter in order)
+    with mp.workdps(120):  # near gimbal lock the elements cancel
+        flat = quat_to_matrix(q)
+        m = [flat[0:3], flat[3:6], flat[6:9]]
+        if i != k:
+            sign = 1 if (j - i) % 3 == 1 else -1
+            outer, inner = mp.atan2(-sign * m[j][k], m[k][k]), mp.atan2(-sign * m[i][j], m[i][i])
+            return [outer, mp.asin(sign * m[i][k]), inner]
+        k = 3 - i - j
+        sign = 1 if (j - i) % 3 == 1 else -1
+        return [mp.atan2(m[j][i], -sign * m[k][i]), mp.acos(m[i][i]), mp.atan2(m[i][j], sign * m[i][k])]
+
+
 def ulps(result, exact, dtype=np.float64):
     """The largest error in units in the last place of max(1, |exact|), number by number."""
     worst = 0.0
@@ -174,6 +189,18 @@ def hard_quats(count=60, seed=0):
     return np.vstack(
         [quats, unit * 1e300, unit * 1e-300, unit[:20] * 1e-320, near_pi * 1e200, near_zero * 1e-150, unit * 3]
     )
+
+
+def near_lock(order, count=30, seed=2):
+    """Quaternions of any norm, some of them ever nearer to the gimbal lock of an order of axes."""
+    random = np.random.default_rng(seed)
+    quats = list(random.standard_normal((count, 4)))
+    lock = np.pi / 2 if order[0] != order[2] else 0.0
+    for distance in 10.0 ** np.linspace(-12, -1, count):
+        first, last = random.uniform(-3, 3, 2)
+        q = np.array([float(x) for x in quat_from_euler([first, lock + distance * (-1) ** (lock > 0), last], order)])
+        quats.append(q * random.choice([1, -1, 3, 1e200, 1e-200]))
+    return quats
 
 
 def hard_vectors(count=60, seed=1):

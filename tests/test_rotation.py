@@ -109,6 +109,8 @@ def test_euler_against_exact_values(order):
         assert_same_rotation(pfnnc.quat_from_euler(back, order), q, 5e-16)
         low, high = (-np.pi / 2, np.pi / 2) if middle else (0, np.pi)
         assert low <= back[1] <= high and (np.abs(back) <= np.pi).all()
+    for q in exact.near_lock(order, 8):
+        assert exact.ulps(pfnnc.quat_to_euler(q, order), exact.quat_to_euler(q, order)) <= 4
     locked = pfnnc.quat_to_euler(pfnnc.quat_from_euler([0.7, middle, 0.4], order), order)
     assert locked[2] == 0 and locked[1] == pytest.approx(middle, abs=1e-15)
 

@@ -8,7 +8,7 @@
 
 #include "pfnnc.h"
 
-static const double PI = 3.141592653589793238462643383279503;
+static const double PI = 3.141592653589793238462643383279503, PI_REST = 0x1.1a62633145c07p-53; /* pi to 33 digits */
 
 static void fill(double *r, int n, double value)
 {
@@ -453,9 +453,14 @@ void pfnn_quat_from_euler(double q[4], const double angles[3], const int axes[3]
     memcpy(q, product, sizeof product);
 }
 
-static double wrapped(double angle)
+/* a + b, each in [-pi, pi], less a turn where it is beyond them, without losing what the sum rounds off. */
+static double wrapped_sum(double a, double b)
 {
-    return angle > PI ? angle - 2 * PI : angle < -PI ? angle + 2 * PI : angle;
+    double sum = a + b, back = sum - a, rest = (a - (sum - back)) + (b - back);
+    if (fabs(sum) <= PI)
+        return sum;
+    double turn = copysign(2 * PI, sum), turn_rest = copysign(2 * PI_REST, sum);
+    return (sum - turn) + (rest - turn_rest);
 }
 
 /*
@@ -487,18 +492,18 @@ void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3])
     double half_sum = atan2(b, a), half_difference = atan2(d, c);
     double inner, outer;
     if (far <= least) /* the axes of the outer angles coincide: their sum is all there is */
-        inner = 0, outer = 2 * half_sum;
+        inner = 0, outer = wrapped_sum(half_sum, half_sum);
     else if (near <= least)
-        inner = 0, outer = 2 * half_difference;
+        inner = 0, outer = wrapped_sum(half_difference, half_difference);
     else
-        inner = half_sum - half_difference, outer = half_sum + half_difference;
+        inner = wrapped_sum(half_sum, -half_difference), outer = wrapped_sum(half_sum, half_difference);
     if (!proper) {
         outer *= sign;
-        middle -= PI / 2;
+        middle = (middle - PI / 2) - PI_REST / 2;
     }
-    angles[0] = wrapped(outer) + 0.0;
+    angles[0] = outer + 0.0;
     angles[1] = middle;
-    angles[2] = wrapped(inner) + 0.0;
+    angles[2] = inner + 0.0;
 }
 
 
