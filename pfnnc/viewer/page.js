@@ -252,7 +252,7 @@ class View {
       pen.arc(b[0], b[1], rb, angle - tilt, angle + tilt);
       pen.closePath();
     }
-    let nx = -dy / length, ny = dx / length;
+    let nx = length > 1e-3 ? -dy / length : 0, ny = length > 1e-3 ? dx / length : -1;
     if (ny > 0 || (Math.abs(ny) < 0.2 && nx > 0)) { nx = -nx; ny = -ny; }
     const r = Math.max(ra, rb), mx = (a[0] + b[0]) / 2, my = (a[1] + b[1]) / 2;
     const fill = pen.createLinearGradient(mx + nx * r, my + ny * r, mx - nx * r, my - ny * r);
