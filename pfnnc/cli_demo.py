@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from .bvh import save_bvh
-from .cli_read import MODEL_NAME, Reading, count, labelled, positive, wrote
+from .cli_read import MODEL_NAME, Failure, Reading, count, labelled, positive, wrote
 
 HELD_OUT = dict(
     kind="turn",
@@ -35,6 +35,8 @@ def run_demo(args: argparse.Namespace) -> None:
     from .synthetic import make_demo_clips, make_gait_clip
     from .viewer import write_page
 
+    if not 1 <= args.seconds <= 600:
+        raise Failure(f"--seconds {args.seconds:g}: expected 1 to 600")
     begun = time.monotonic()
     folder = Path(args.output)
     folder.mkdir(parents=True, exist_ok=True)

@@ -151,7 +151,9 @@ def view_files(args: argparse.Namespace) -> None:
     paths = args.paths
     if len(paths) == 1 and Path(paths[0]).is_dir() and is_model(paths[0]):
         folder = Path(paths[0])
-        paths = [str(folder / name) for name in ("synth.bvh", "reference.bvh") if (folder / name).exists()]
+        paths = [str(folder / name) for name in ("synth.bvh", "prediction.bvh", "reference.bvh")]
+        paths = [path for path in paths if Path(path).exists()]
+        paths = paths[:1] + paths[-1:] if len(paths) > 1 else paths
         if not paths:
             raise Failure(f"{folder}: nothing to show yet; `pfnnc synth {folder}` writes a motion")
         output = args.output or folder / REFERENCE_PAGE

@@ -420,7 +420,7 @@ def _evaluate_model(args):
     paths = find_files(args.references or [p for p in trained.held_out if p.exists()])
     if not paths:
         paths, reading = [_reference_of(trained)], AS_WRITTEN
-        if not trained.held_out:
+        if trained.settings and not trained.held_out:
             note("note: the reference was trained on; --holdout in `pfnnc train` keeps clips apart")
     output = Path(args.output) if args.output else trained.folder / "eval" if trained.folder else None
     reports = []
