@@ -1131,6 +1131,9 @@ def test_load_clips_of_wrong_arguments(folder):
 # ---- the core alone, under sanitizers -------------------------------------------------------------
 
 
+CORE = "bvh bvh_hierarchy bvh_motion bvh_write decimal error".split()
+
+
 @pytest.mark.slow
 def test_mutations_under_sanitizers(tmp_path):
     """100,000 damaged files end in a value or in an error with a line; every truncation of the cases too."""
@@ -1140,7 +1143,7 @@ def test_mutations_under_sanitizers(tmp_path):
         pytest.skip("needs a C compiler and the sources of the core")
     sources = [
         root / "tests" / "fuzz_bvh.c",
-        *(root / "core" / f"{name}.c" for name in ("bvh", "bvh_write", "decimal", "error")),
+        *(root / "core" / f"{name}.c" for name in CORE),
     ]
     flags = [
         "-std=c11",

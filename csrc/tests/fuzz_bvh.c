@@ -2,7 +2,7 @@
  * fuzz_bvh.c: whatever the bytes, reading ends in a value that writes and reads back, or in an error with a line.
  *
  * With a fuzzer:     clang -g -fsanitize=fuzzer,address,undefined -DFUZZER -Icsrc/core csrc/tests/fuzz_bvh.c \
- *                        csrc/core/{bvh,bvh_write,decimal,error}.c -lm -o fuzz_bvh && ./fuzz_bvh corpus/
+ *                        csrc/core/{bvh,bvh_hierarchy,bvh_motion,bvh_write,decimal,error}.c -lm -o fuzz_bvh && ./fuzz_bvh corpus/
  * Without one:       cc -g -fsanitize=address,undefined (the rest alike) && ./fuzz_bvh MUTATIONS SEED FILE...
  *                    reads each file, every truncation of each small one, and MUTATIONS random mixtures of them
  */
