@@ -4,7 +4,7 @@
 
 CLIPS is the folder with the recordings (``cmu/*.bvh`` beside ``cmu/*.phase``, and the like). Everything runs at 30 frames
 a second. "free": ten seconds straight on from the first labelled window of an unseen clip; "led": along the recording, by
-its path or, for a model without control, by `Drift`; "long": sixty seconds, last ten to first ten. Skate is
+its path or, for a model without control, by a `Drift` of half a second (a second lags too far behind sharp turns); "long": sixty seconds, last ten to first ten. Skate is
 `foot_skate` with contacts where the toe tip is within 2 cm of its floor, two frames trimmed.
 """
 
@@ -110,7 +110,7 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
     else:
         rate = np.diff(np.concatenate([yaw_of(clip[: first + 1])[-1:], yaw_of(ahead)]))
         rate = ((rate + np.pi) % (2 * np.pi) - np.pi) * FPS
-        lead = {"drift": pfnnc.Drift(model.spec.encode(clip, **({"contacts": np.zeros((len(clip), 2))} if model.spec.contacts else {}))[first + 1 :, :3], yaw_rate=rate)}
+        lead = {"drift": pfnnc.Drift(model.spec.encode(clip, **({"contacts": np.zeros((len(clip), 2))} if model.spec.contacts else {}))[first + 1 :, :3], window=15, yaw_rate=rate)}
     led = model.synthesize(start, n, **begin, **lead).to_clip(clip.skeleton, FPS)
     correlation = pfnnc.trajectory_correlation(np.gradient(led.root_positions, axis=0) * FPS, ahead.root_positions, FPS)
     centred = [c.root_positions - c.root_positions.mean(0) for c in (led, ahead)]

@@ -52,6 +52,7 @@ class Recipe:
     stride: int = 4
     scales: tuple[float, ...] = (1.0,)
     standing: bool = False  # frames without a phase, beside such that have one, are trained on too
+    again: int = 0  # how often more: recordings stand for seconds and walk for minutes
     mirror: object = False  # or pairs of names, left to right
     hidden: int = 256
     n_kernels: int = 8
@@ -70,6 +71,7 @@ class Recipe:
         for name in ("input_len", "output_len", "stride", "hidden", "n_kernels"):
             _check.integer(getattr(self, name), name, least=1)
         _check.integer(self.windows, "windows", least=0)
+        _check.integer(self.again, "again", least=0, most=100)
         _check.flag(self.legs, "legs")
         _check.flag(self.standing, "standing")
         if not isinstance(self.mirror, dict):
@@ -104,9 +106,10 @@ CONTROLLER = Recipe(
     normalize="all",
     input_len=2,
     output_len=16,
-    stride=3,
-    scales=(0.87, 1.0, 1.13),
+    stride=5,
+    scales=(0.7, 0.85, 1.0, 1.15, 1.3),
     standing=True,
+    again=2,
     mirror=True,
     hidden=128,
     n_kernels=4,
@@ -308,16 +311,27 @@ def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.nda
     return quick, between % 1
 
 
+def stretches(mask: np.ndarray, margin: int) -> list[slice]:
+    """The runs of True, `margin` longer on either side."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
+    return [slice(max(0, a - margin), b + margin) for a, b in edges.reshape(-1, 2).tolist()]
+
+
 def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:
     """Rows of features and phases of every clip at every speed."""
     rows, phases = [], []
     for clip, phase in zip(clips, labels, strict=True):
-        if recipe.standing:
-            phase = completed(phase, clip, avg_stride)
+        whole = completed(phase, clip, avg_stride) if recipe.standing else phase
         for scale in recipe.scales:
-            played, played_phase = played_at(clip, phase, scale)
+            played, played_phase = played_at(clip, whole, scale)
             rows.append(spec.encode(played, contacts=sole_contacts(played, soles) if spec.contacts else None))
             phases.append(played_phase)
+            if scale == 1:
+                filled = np.isnan(phase) & np.isfinite(whole)
+                parts = [(rows[-1][part], played_phase[part]) for part in stretches(filled, round(clip.fps))]
+                for part_rows, part_phase in parts * recipe.again:
+                    rows.append(part_rows)
+                    phases.append(part_phase)
     return rows, phases
 
 
@@ -336,16 +350,6 @@ def by_phase(spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> 
     return np.stack([np.interp(np.arange(bins), around, np.tile(column, 3)) for column in means.T], axis=1)
 
 
-def reach_of(clip: Clip, soles) -> np.ndarray:
-    """(T,) how far the left sole is ahead of the right one, m; 0 where they are not known."""
-    if not soles:
-        return np.zeros(len(clip))
-    tips = point_positions(clip, tuple(soles))
-    yaw = quat_yaw(clip.rotations[:, 0])
-    apart = tips[:, 0] - tips[:, 1]
-    return np.sin(yaw) * apart[:, 0] + np.cos(yaw) * apart[:, 2]
-
-
 def ground_speed(clip: Clip) -> np.ndarray:
     """(T,) m/s, backward differences."""
     if len(clip) < 2:
@@ -354,25 +358,26 @@ def ground_speed(clip: Clip) -> np.ndarray:
     return np.concatenate([step[:1], step])
 
 
-def paces_of(recipe: Recipe, soles, clips: list[Clip], labels) -> np.ndarray:
-    """(n, 5): mean speed within two seconds, speed, reach, phase, weight of sampled labelled frames of all clips."""
+def paces_of(clips: list[Clip], labels) -> np.ndarray:
+    """(n, 4): mean speed within two seconds, speed, phase, weight of sampled labelled frames; every clip weighs the same."""
     rows = []
     for clip, phase in zip(clips, labels, strict=True):
-        for scale in recipe.scales:
-            played, played_phase = played_at(clip, phase, scale)
-            known = np.flatnonzero(np.isfinite(played_phase))
-            speed, reach = ground_speed(played), reach_of(played, soles)
-            for t in known[:: max(1, len(known) // PACES)]:
-                near = known[abs(known - t) <= 2 * clip.fps]
-                rows.append((speed[near].mean(), speed[t], reach[t], played_phase[t], 1 / len(known)))
-    return np.array(rows, np.float64).reshape(-1, 5)
+        known, speed = np.flatnonzero(np.isfinite(phase)), ground_speed(clip)
+        sampled = known[:: max(1, len(known) // PACES)]
+        for t in sampled:
+            near = known[abs(known - t) <= 2 * clip.fps]
+            rows.append((speed[near].mean(), speed[t], phase[t], 1 / len(sampled)))
+    return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def likely_pace(paces: np.ndarray, speed: float, reach: float, phase: float) -> float:
-    """The mean speed of those seen in training who moved like this at this phase: a kernel regression."""
-    cycle = (paces[:, 3] - phase + 0.5) % 1 - 0.5
-    far = ((paces[:, 1] - speed) / 0.25) ** 2 + ((paces[:, 2] - reach) / 0.1) ** 2 + (cycle / 0.08) ** 2
-    weight = np.exp(-0.5 * (far - far.min())) * paces[:, 4]
+def likely_pace(paces: np.ndarray, speed: float, phase: float) -> float:
+    """The mean speed of those seen in training who moved about as fast at this phase: a kernel regression.
+
+    The kernel is wide (half a metre a second): a moment tells walking from running, and little more.
+    """
+    cycle = (paces[:, 2] - phase + 0.5) % 1 - 0.5
+    far = ((paces[:, 1] - speed) / 0.5) ** 2 + (cycle / 0.3) ** 2
+    weight = np.exp(-0.5 * (far - far.min())) * paces[:, 3]
     return float((weight * paces[:, 0]).sum() / weight.sum())
 
 

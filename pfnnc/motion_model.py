@@ -45,7 +45,7 @@ class MotionModel:
         rest: rotations of joints that do not move and are not encoded, by name.
         cadence: gait cycles a second.
         frames: (bins, F) the mean frame of features by phase: how a start without a phase finds its own.
-        paces: (n, 5) how fast people went on who moved like this: how a start finds its speed.
+        paces: (n, 4) how fast people went on who moved like this: how a start finds its speed.
         limits: (2, F) least and largest of each column seen in training, and a tenth of that range beyond: predictions
             are kept between them.
     """
@@ -79,7 +79,7 @@ class MotionModel:
             ("normalizer.scale_", self.normalizer.scale_, (dim,)),
             ("mean_velocity", self.mean_velocity, (None, 3)),
             ("frames", self.frames, (BINS, dim)),
-            ("paces", self.paces, (None, 5)),
+            ("paces", self.paces, (None, 4)),
             ("limits", self.limits, (2, dim)),
         ):
             _check.array(array, name, shape)
@@ -111,7 +111,7 @@ class MotionModel:
         skeleton has more than its 24; twelve frames of history; its RBF network), with the cures without which it does
         not keep walking: input noise, and a loss over up to eight steps of roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
         history, wanted trajectory, predicted phase, contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16
-        steps; every clip mirrored and at three speeds.
+        steps; every clip mirrored and at five speeds.
 
         Args:
             clips: `Clip` objects, all of one frame rate and with the same joints. The recipes were found at 30 frames
@@ -161,7 +161,7 @@ class MotionModel:
         return cls(
             model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len, stride, velocity,
             list(trainer.history), preset, tuple(feet), rest, _cadence(clips, labels), frames,
-            _recipes.paces_of(recipe, feet, clips, labels), _limits(data),
+            _recipes.paces_of(clips, labels), _limits(data),
         )  # fmt: skip
 
     # ---- use
@@ -355,8 +355,7 @@ class MotionModel:
         cycle = max(2, round(self.fps / max(self.cadence, 0.1)))
         speed = _recipes.ground_speed(start)[-cycle:]
         seen = (len(speed) - 1) / (cycle - 1) if len(speed) > 1 else 0.0
-        reach = _recipes.reach_of(start[-1:], self.feet)[0]
-        likely = _recipes.likely_pace(self.paces, speed[-1], reach, phase)
+        likely = _recipes.likely_pace(self.paces, speed[-1], phase)
         return float(seen * speed.mean() + (1 - seen) * likely)
 
     # ---- evaluation
@@ -380,7 +379,7 @@ class MotionModel:
             rows = self.spec.encode(clip)[first + 1 : first + 1 + n]
             rate = np.diff(np.concatenate([[quat_yaw(clip.rotations[first, 0])], yaw])) * self.fps
             rate = (rate / self.fps + np.pi) % (2 * np.pi) - np.pi
-            lead["drift"] = Drift(rows[:, :3], yaw_rate=rate * self.fps)
+            lead["drift"] = Drift(rows[:, :3], window=max(1, round(self.fps / 2)), yaw_rate=rate * self.fps)
         result = self.synthesize(clip[: first + 1], n, phase=float(phase[first]), **lead)
         return result.to_clip(reference.skeleton, self.fps, f"{clip.name} predicted"), reference
 

@@ -166,6 +166,7 @@ def test_a_character_in_c_walks_as_in_python(tmp_path, library, preset):
     begin(
         rollout, model.model, model.spec, model.normalizer, window[None], np.zeros(1), np.array([model.avg_stride]),
         np.zeros((1, 3)), np.zeros(1), None, dt, past=past if history else None, follow_height=model.spec.height,
+        limits=tuple(np.ascontiguousarray(model.limits)),
     )  # fmt: skip
     for place in got:
         position, yaw, phase = rollout._root(0)

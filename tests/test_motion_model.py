@@ -372,11 +372,11 @@ def test_gaps_of_the_phase_go_with_the_ground_speed():
 
 def test_the_speed_to_go_on_with(walk):
     """That of a whole cycle where the start shows one; else of those in training who moved like this."""
-    slow, quick = (make_gait_clip("walk", seconds=6, speed=v, seed=3) for v in (0.8, 1.6))
+    slow, quick = (make_gait_clip(k, seconds=6, speed=v, seed=3) for k, v in (("walk", 1.0), ("run", 2.8)))
     model = MotionModel.train([slow.clip, quick.clip], phases=[slow.phase, quick.phase], **QUICK)
     middle = make_gait_clip("walk", seconds=4, speed=1.2).clip
     assert model._speed(middle, 0.3) == pytest.approx(1.2, abs=0.06)
-    for made, speed in ((slow, 0.8), (quick, 1.6)):
+    for made, speed in ((slow, 1.0), (quick, 2.8)):
         for i in range(40, 100, 7):
             assert model._speed(made.clip[i : i + 2], float(made.phase[i + 1])) == pytest.approx(speed, abs=0.12)
 

@@ -40,7 +40,7 @@ static pfnn_status get(pfnn_array *array, const character *c, const char *name, 
 /* The roll-out's rules, from the arrays that MotionModel.save writes for C. */
 static pfnn_status make_rollout(character *c, double offsets[MOST_TIMES], int64_t *length, pfnn_error *error)
 {
-    pfnn_array layout, gait, mean, scale, times;
+    pfnn_array layout, gait, mean, scale, limits, times;
     pfnn_rollout_config config = {.characters = 1, .float32 = c->net.config.type == PFNN_FLOAT32};
     pfnn_status status;
     if ((status = get(&layout, c, "layout", "<i8", 1, 11, error)) || (status = get(&gait, c, "gait", "<f8", 1, 3, error)) ||
@@ -53,7 +53,8 @@ static pfnn_status make_rollout(character *c, double offsets[MOST_TIMES], int64_
     if ((status = pfnn_feature_layout_init(&config.layout, error)) != PFNN_OK)
         return status;
     if ((status = get(&mean, c, "normalizer.mean", "<f8", 1, config.layout.dim, error)) ||
-        (status = get(&scale, c, "normalizer.scale", "<f8", 1, config.layout.dim, error)))
+        (status = get(&scale, c, "normalizer.scale", "<f8", 1, config.layout.dim, error)) ||
+        (status = get(&limits, c, "limits", "<f8", 2, 2 * (int64_t)config.layout.dim, error)))
         return status;
     if (times.count > MOST_TIMES || times.count != config.layout.n_times)
         return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "times has %lld numbers", (long long)times.count);
@@ -70,6 +71,8 @@ static pfnn_status make_rollout(character *c, double offsets[MOST_TIMES], int64_
     config.follow_height = config.layout.has_height != 0;
     config.mean = mean.data;
     config.scale = scale.data;
+    config.low = limits.data;
+    config.high = config.low + config.layout.dim;
     config.avg_stride = &g[2];
     config.offsets = offsets;
     return pfnn_rollout_create(&c->rollout, &config, error);
