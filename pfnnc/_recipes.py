@@ -275,6 +275,32 @@ def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
     return (height < 0.03) & (speed < 0.25 * np.percentile(speed, 95))
 
 
+def beyond_glitches(clip: Clip, known: np.ndarray) -> np.ndarray:
+    """(T,) bool: frames without a label that a glitch parts from the labelled ones, the glitch included.
+
+    Recordings often end, and some begin, with a frame of zeros or a fall to the floor. A glitch is a root that is more
+    than 10 cm outside of the heights of the labelled frames, or half again as fast as it ever is in them.
+    """
+    height = clip.root_positions[:, 1]
+    speed = np.zeros(len(clip))
+    speed[1:] = np.linalg.norm(np.diff(clip.root_positions, axis=0), axis=1) * clip.fps
+    low, high, fast = height[known].min() - 0.1, height[known].max() + 0.1, 1.5 * speed[known].max() + 0.1
+    wrong = (height < low) | (height > high) | (speed > fast)
+    wrong[known] = False
+    beyond = wrong.copy()
+    for i in np.flatnonzero(wrong):
+        after = np.searchsorted(known, i)
+        first = 0 if after == 0 else known[after - 1] + 1
+        last = len(clip) if after == len(known) else known[after]
+        if after == 0:
+            beyond[first : i + 1] = True
+        elif after == len(known):
+            beyond[i:last] = True
+        else:
+            beyond[first:last] = True
+    return beyond
+
+
 def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
     """The phase with its gaps filled, where a clip has any phase: over them it moves on with the ground speed, so that it
     stands where the person stands; between two labels by as much as brings it from the one to the other.
@@ -293,6 +319,7 @@ def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
         turns = rest + max(0, round(way[-1] - rest))
         share = way / way[-1] if way[-1] > 1e-6 else np.linspace(0, 1, b - a + 1)
         whole[a:b] = phase[a] + turns * share[:-1]
+    whole[beyond_glitches(clip, known)] = np.nan
     whole[known] = phase[known]
     return whole % 1 % 1
 

@@ -366,6 +366,12 @@ def test_gaps_of_the_phase_go_with_the_ground_speed():
     cut[middle] = np.nan
     apart = pfnnc.phase_difference(completed(cut, clip, 1.3)[middle], phase[middle])
     assert abs(apart).max() < 0.15
+    # a recording that ends with a fall to the floor, as many do
+    fallen = Clip(clip.skeleton, clip.root_positions.copy(), clip.rotations, clip.fps)
+    fallen.root_positions[-3:, 1] = 0.1
+    fallen.root_positions[:2] = 0
+    whole = completed(phase, fallen, 1.3)
+    assert np.isnan(whole[-3:]).all() and np.isnan(whole[:3]).all() and np.isfinite(whole[3:-3]).all()
     nothing = np.full(len(clip), np.nan)
     assert np.isnan(completed(nothing, clip, 1.3)).all()
 
