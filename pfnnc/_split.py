@@ -77,9 +77,9 @@ def hashed(values: np.ndarray) -> np.ndarray:
 
 def by_content(marks: Sequence[np.ndarray]) -> list[Timeline]:
     """Groups of clips that share frames: copies, mirror images, overlapping pieces of one recording."""
-    links = {pair: most_common(shifts) for pair, shifts in shared_marks([own[:, 0] for own in marks]).items()}
+    links = {pair: most_common(shifts) for pair, shifts in shared_marks([own[:, 0] for own in marks], 1).items()}
     several = [own[:, 1] if own.shape[1] > 1 else own[:0, 0] for own in marks]
-    for (a, b), shifts in shared_marks(several).items():
+    for (a, b), shifts in shared_marks(several, 2).items():
         if (a, b) not in links and same_poses(marks[a], marks[b], shifts):
             links[a, b] = most_common(shifts)
 
@@ -96,16 +96,17 @@ def by_content(marks: Sequence[np.ndarray]) -> list[Timeline]:
     return groups
 
 
-def shared_marks(marks: Sequence[np.ndarray]) -> dict[tuple[int, int], list[int]]:
+def shared_marks(marks: Sequence[np.ndarray], most: int) -> dict[tuple[int, int], list[int]]:
     """For pairs of clips with equal marks, by how many frames the first has them later.
 
-    A mark that comes more than twice in its clip tells nothing (someone stands, or moves evenly; the first frame
-    repeats the second one's velocity). Of several clips with one mark, each is paired with the next: that links all.
+    A mark that comes more than ``most`` times in its clip tells nothing: someone stands or moves evenly, a recording
+    begins with a pose of reference. (The first frame repeats the second one's velocity, so a velocity may come twice.)
+    Of several clips with one mark, each is paired with the next: that links all.
     """
     values, clips, frames = [np.empty(0, np.uint64)], [np.empty(0, int)], [np.empty(0, int)]
     for i, own in enumerate(marks):
         unique, first, counts = np.unique(own, return_index=True, return_counts=True)
-        telling = counts <= 2
+        telling = counts <= most
         values.append(unique[telling])
         frames.append(first[telling] + (counts[telling] == 2))  # of a pair, the second is the recorded one
         clips.append(np.full(int(telling.sum()), i))

@@ -516,6 +516,10 @@ def test_motions_that_only_look_alike_are_not_linked():
     poses = np.tile(random_clip(1).rotations, (200, 1, 1))  # a statue that is moved evenly, at two speeds
     clips = [Clip(SKELETON, line * speed, poses, 30) for speed in (1, 1.5)]
     assert len(WindowDataset(clips, FeatureSpec(8), [np.zeros(200)] * 2)._timelines()) == 2
+    pose = np.tile([1.0, 0, 0, 0], (3, 8, 1))  # three frames of a reference pose at the origin, then the take
+    clips = [random_clip(60, seed) for seed in range(3)]
+    clips = [Clip(SKELETON, np.r_[np.zeros((3, 3)), c.root_positions], np.r_[pose, c.rotations], 30) for c in clips]
+    assert len(WindowDataset(clips, FeatureSpec(8), [np.zeros(63)] * 3)._timelines()) == 3
     short = [random_clip(1), random_clip(1), random_clip(40)[:0], random_clip(40)]
     with pytest.warns(UserWarning, match="shorter"):
         dataset = WindowDataset(short, FeatureSpec(8), [np.zeros(len(clip)) for clip in short])
