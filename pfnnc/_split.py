@@ -33,13 +33,15 @@ class Timeline:
 
 # ---- the same motion
 #
-# Marks are an array (T, 1) or (T, 4) of uint64. Column 0 is a hash of root velocity and pose that is the same, to the
+# Marks are an array (T, 1) or (T, 5) of uint64. Column 0 is a hash of root velocity and pose that is the same, to the
 # bit, for a frame, its copy and its mirror image: signs do not count, nor which joint of a pair has which rotation.
-# Files that another program mirrored have other roundings, and other axes in their joints. For them column 1 is a hash
-# of the root velocity alone, and columns 2 and 3 (the bits of two doubles) are mean and root mean square of the
-# joints' heights over the root, which tell whether two frames with the same root velocity show the same pose.
+# Files that another program wrote anew have other roundings, a mirrored one other axes in its joints, perhaps another
+# rig. For them column 1 is a hash of the rounded root velocity alone; columns 2 and 3 (the bits of two doubles) are
+# mean and root mean square of the joints' heights over the root, which tell whether two frames with the same root
+# velocity show the same pose, where the number of joints, column 4, is the same.
 
-FEWEST = 8  # frames with the same root velocity that make two clips worth a comparison of poses
+FEWEST = 8  # frames with the same root velocity, as many frames apart, that are no chance
+COARSE = 5  # decimals of the root velocity in m a frame that survive a file of six decimals
 ALIKE = 0.02  # of the joints' spread in height; mirrored recordings agree within 0.008
 SHARE = 0.8  # of the frames compared
 ROWS = 1 << 13  # at a time
@@ -53,17 +55,19 @@ def marks_of_rows(rows: np.ndarray) -> np.ndarray:
 
 
 def marks_of_clip(clip: Clip) -> np.ndarray:
-    """Marks (T, 4) of a clip."""
+    """Marks (T, 5) of a clip."""
     velocity = np.diff(clip.root_positions, axis=0, prepend=clip.root_positions[:1])
     velocity[:1] = velocity[1:2] if len(clip) > 1 else 0
-    velocity = np.abs(velocity.round(9))  # a mirror image has x negated; even motion is to stay even
-    root = hashed(velocity * [1, 3, 7])  # here x, y and z may not change places
+    velocity = np.abs(velocity)
+    root = hashed(velocity.round(COARSE) * [1, 3, 7])  # here x, y and z may not change places
     turns = hashed(np.abs(clip.rotations.reshape(-1, 4)) * [1, 3, 7, 13]).reshape(clip.rotations.shape[:2])
     pose = turns.sum(axis=1, dtype=np.uint64)
     heights = clip.positions()[:, :, 1] - clip.root_positions[:, None, 1]
     shape = np.column_stack([heights.mean(axis=1), np.sqrt(np.mean(heights**2, axis=1))])
+    count = np.full(len(clip), len(clip.skeleton), np.uint64)
     with np.errstate(over="ignore"):
-        return np.column_stack([root + pose, root, np.ascontiguousarray(shape).view(np.uint64)])
+        pose += hashed(velocity.round(9))  # rounded, so that even motion stays even
+    return np.column_stack([pose, root, np.ascontiguousarray(shape).view(np.uint64), count])
 
 
 def hashed(values: np.ndarray) -> np.ndarray:
@@ -122,14 +126,15 @@ def shared_marks(marks: Sequence[np.ndarray], most: int) -> dict[tuple[int, int]
 
 
 def same_poses(a: np.ndarray, b: np.ndarray, shifts: list[int]) -> bool:
-    """Whether two clips with equal root velocities, ``shifts`` frames apart, show the same poses there."""
+    """Whether two clips with equal root velocities, ``shifts`` frames apart, show the same motion there."""
     shift = most_common(shifts)
     if shifts.count(shift) < FEWEST:
         return False
     begin, end = max(0, -shift), min(len(b), len(a) - shift)
-    ours, theirs = (
-        np.ascontiguousarray(own[:, 2:]).view(np.float64) for own in (a[begin + shift : end + shift], b[begin:end])
-    )
+    a, b = a[begin + shift : end + shift], b[begin:end]
+    if a[0, 4] != b[0, 4]:
+        return True
+    ours, theirs = (np.ascontiguousarray(own[:, 2:4]).view(np.float64) for own in (a, b))
     away = np.abs(ours - theirs).max(axis=1)
     return bool(np.mean(away <= ALIKE * theirs[:, 1]) >= SHARE)
 

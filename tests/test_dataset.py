@@ -489,12 +489,28 @@ def test_recorded_mirror_images_and_copies_are_found():
     ]
     for *names, shift in pairs:
         clips = [load_bvh(shared("clips", *name.split("/"))) for name in names]
-        spec = FeatureSpec(len(clips[0].skeleton), frame="heading")
+        spec = FeatureSpec(clips[0].skeleton.names, frame="heading")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             dataset = WindowDataset(clips, spec, [np.zeros(len(clip)) for clip in clips], input_len=2, output_len=1)
         (group,) = dataset._timelines()
         assert group.clips == [0, 1] and group.offsets == [0, shift]
+
+
+def test_files_written_anew_are_found():
+    """Rounded to micrometres and mirrored, with other axes in the joints; a piece of it on another rig."""
+    clip = random_clip(90, 1)
+    other_axes = clip.mirror().rotations * [1, -1, 1, -1]
+    anew = Clip(SKELETON, (clip.root_positions * [-1, 1, 1]).round(6), clip.mirror().rotations, 30)
+    rig = Skeleton(NAMES[:7], PARENTS[:7], OFFSETS[:7])
+    piece = Clip(rig, clip.root_positions[30:].round(6), clip.rotations[30:, :7], 30)
+    wrong = Clip(SKELETON, clip.root_positions.round(6), other_axes, 30)  # the same path, other poses
+    spec = FeatureSpec(NAMES[:7], frame="heading")
+    takes = [clip, anew, piece, wrong]
+    dataset = WindowDataset(takes[:3], spec, [np.zeros(len(take)) for take in takes[:3]])
+    (group,) = dataset._timelines()
+    assert group.clips == [0, 1, 2] and group.offsets == [0, 0, 30]
+    assert len(WindowDataset([clip, wrong], spec, [np.zeros(90)] * 2)._timelines()) == 2
 
 
 def test_motions_that_only_look_alike_are_not_linked():
