@@ -6,7 +6,7 @@
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -50,9 +50,13 @@ class Result:
     value: float
     goal: float | tuple[float, float] | None = None
     passed: bool | None = None
-    reference: float = NAN
+    reference: float = field(default=NAN, compare=False)
     """The same measure of the reference motion by itself, NaN where that says nothing."""
-    unit: str = ""
+    unit: str = field(default="", compare=False)
+
+    def __iter__(self) -> Iterator:
+        """``value, goal, passed = result``."""
+        return iter((self.value, self.goal, self.passed))
 
 
 @dataclass(frozen=True)

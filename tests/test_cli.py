@@ -43,6 +43,28 @@ def run(capsys, *arguments, code=0):
     return capsys.readouterr()
 
 
+def test_demo_writes_what_it_says(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("pfnnc.cli_demo.RECIPE", dict(windows=300, hidden=8, scales=(1.0,), mirror=False))
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)  # no plots, and it says so
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    shown = run(capsys, "demo", "-o", tmp_path / "demo", "--seconds", 2)
+    names = {"prediction.bvh", "reference.bvh", "report.json", "demo.html", "model.pfnnc"}
+    assert {path.name for path in (tmp_path / "demo").iterdir()} == names
+    assert all(f"wrote {tmp_path / 'demo' / name}" in shown.out for name in names)
+    assert "no plots without Matplotlib" in shown.err and "found in each clip" in shown.out
+    assert len(load_bvh(tmp_path / "demo" / "prediction.bvh")) == 60
+
+
+@pytest.mark.slow
+def test_demo_passes_the_articles_three_numbers(capsys, tmp_path):
+    run(capsys, "demo", "-o", tmp_path / "demo")
+    report = json.loads((tmp_path / "demo" / "report.json").read_text())["metrics"]
+    assert report["trajectory_correlation"]["value"] > 0.9
+    assert report["foot_skate"]["value"] < 0.01
+    assert report["yaw_smoothness"]["value"] <= 0.5
+    assert {"trajectory.png", "joints.png", "feet.png"} <= {path.name for path in (tmp_path / "demo").iterdir()}
+
+
 def test_inspect(capsys, clips, trained):
     out = run(capsys, "inspect", clips / "walk0.bvh", trained).out
     assert "24 joints from Hips" in out and "preset 'controller'" in out and "held_out" in out

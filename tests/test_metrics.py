@@ -9,6 +9,7 @@ from numpy.testing import assert_allclose
 import pfnnc
 from pfnnc import (
     Clip,
+    Result,
     amplitude_ratio,
     cadence_error,
     detect_contacts,
@@ -447,6 +448,9 @@ def test_report_is_a_mapping(walk):
     assert len(report) == len(list(report)) == len(dict(report)) and "foot_skate" not in report
     with pytest.raises(KeyError):
         report["nothing"]
+    assert report["yaw_smoothness"] == Result(report["yaw_smoothness"].value, 0.5, True)
+    value, goal, passed = report["path_ratio"]
+    assert (value, goal, passed) == (1.0, (0.75, 1.35), True)
 
 
 @pytest.mark.parametrize("factor", [2.0, 0.3])

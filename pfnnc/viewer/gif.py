@@ -8,6 +8,7 @@ import numpy as np
 
 from .. import _check
 from .._files import written_whole
+from .._progress import Progress
 from ..skeleton import Clip
 from .page import clip_geometry
 
@@ -44,11 +45,13 @@ def write_gif(
         raise ValueError(f"{seconds:.0f} s at {fps:g} pictures a second are more than {MOST_FRAMES} pictures")
     figures = [_Figure(clip, i, size, yaw) for i, clip in enumerate(clips)]
     images = []
-    for n in range(pictures):
-        image = Image.new("RGB", (size * len(clips), size), SKY)
-        for i, figure in enumerate(figures):
-            image.paste(figure.draw(n / fps), (size * i, 0))
-        images.append(image.quantize(64))
+    with Progress(pictures, "drawing") as bar:
+        for n in range(pictures):
+            image = Image.new("RGB", (size * len(clips), size), SKY)
+            for i, figure in enumerate(figures):
+                image.paste(figure.draw(n / fps), (size * i, 0))
+            images.append(image.quantize(64))
+            bar.update()
     packed = BytesIO()
     images[0].save(packed, "GIF", save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0)
     with written_whole(path) as file:
