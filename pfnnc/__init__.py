@@ -13,6 +13,7 @@ from .build import *
 from .bvh import *
 from .control import *
 from .dataset import *
+from .exchange import *
 from .describe import *
 from .features import *
 from .gltf import *
