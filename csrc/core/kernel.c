@@ -24,3 +24,18 @@ const char *pfnn_isa_name(void)
 {
     return pfnn_kernels_get()->name;
 }
+
+int pfnn_limit_lanes(void)
+{
+    return pfnn_kernels_get()->lanes;
+}
+
+double pfnn_limit_flops(int64_t rounds)
+{
+    return pfnn_kernels_get()->peak[PFNN_FLOAT32](rounds);
+}
+
+double pfnn_limit_read(const float *from, int64_t count)
+{
+    return pfnn_kernels_get()->read[PFNN_FLOAT32](from, count);
+}

@@ -71,6 +71,9 @@ typedef struct pfnn_kernels {
     pfnn_tile_table tail[2];   /* the same, for a last panel that is not whole */
     pfnn_tile_table half;      /* w holds rows of a float16 matrix, padded to whole panels */
     void (*blend[2])(const pfnn_blend *blend);
+    double (*peak[2])(int64_t rounds);                   /* limits of the machine: rounds of 12 fused multiply-adds */
+    double (*read[2])(const void *from, int64_t count);  /* a sum over memory */
+    int lanes;                                           /* floats in a vector */
     void (*relu[2])(void *x, int64_t count);                   /* in place; count is a multiple of a panel */
     void (*elu[2])(void *x, int64_t count);
 } pfnn_kernels;
@@ -97,6 +100,9 @@ const pfnn_kernels *pfnn_kernels_get(void);
         .tail = {{TAILS(PFNN_TAIL_FLOAT)}, {TAILS(PFNN_TAIL_DOUBLE)}},                                                 \
         .half = {TILES(PFNN_HALF_FLOAT)},                                                                              \
         .blend = {blend_float, blend_double},                                                                          \
+        .peak = {peak_float, peak_double},                                                                             \
+        .read = {read_float, read_double},                                                                             \
+        .lanes = PFNN_LANES,                                                                                           \
         .relu = {relu_float, relu_double},                                                                             \
         .elu = {elu_float, elu_double},                                                                                \
     }

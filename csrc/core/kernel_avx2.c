@@ -21,6 +21,7 @@ static FORCE_INLINE __m256i first_8(int64_t n)
 }
 
 /* 16 registers: a panel is two vectors, so 12 sums, two of weights, one of x */
+#define PFNN_LANES 8
 #define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(1, 6) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 

@@ -170,6 +170,42 @@ static void NAME(elu)(void *x, int64_t count)
     }
 }
 
+/* Limits of the machine, for benchmarks: multiply-adds on registers alone, 12 independent sums; returns their sum. */
+static double NAME(peak)(int64_t rounds)
+{
+    VEC sum[12], a = V_SET1((REAL)0.999), b = V_SET1((REAL)1e-3);
+    REAL lanes[LANES];
+    double total = 0;
+    UNROLL for (int i = 0; i < 12; i++)
+        sum[i] = V_SET1((REAL)i);
+    for (int64_t round = 0; round < rounds; round++)
+        UNROLL for (int i = 0; i < 12; i++)
+            sum[i] = V_FMA(sum[i], a, b);
+    for (int i = 0; i < 12; i++) {
+        V_STORE(lanes, sum[i]);
+        total += (double)lanes[0];
+    }
+    return total;
+}
+
+/* The same: reading `count` numbers, a multiple of four panels, from one end to the other. */
+static double NAME(read)(const void *from, int64_t count)
+{
+    VEC sum[4 * VECTORS];
+    REAL lanes[LANES];
+    double total = 0;
+    for (int i = 0; i < 4 * VECTORS; i++)
+        sum[i] = V_SET1(0);
+    for (int64_t at = 0; at < count; at += 4 * PANEL)
+        UNROLL for (int i = 0; i < 4 * VECTORS; i++)
+            sum[i] = V_ADD(sum[i], V_LOAD((const REAL *)from + at + i * LANES));
+    for (int i = 0; i < 4 * VECTORS; i++) {
+        V_STORE(lanes, sum[i]);
+        total += (double)lanes[0];
+    }
+    return total;
+}
+
 #undef PACKED
 #undef HALF
 #undef DIRECT

@@ -28,6 +28,7 @@ static FORCE_INLINE float64x2_t part_double(const double *p, int64_t n)
 }
 
 /* 32 registers, a panel is four vectors: 24 sums, four of weights, one of x */
+#define PFNN_LANES 4
 #define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 

@@ -76,6 +76,7 @@ static FORCE_INLINE four_doubles part_double(const double *p, int64_t n)
     return four_doubles_load(padded);
 }
 
+#define PFNN_LANES 4
 #define TILES(T) T(1, 1) T(2, 1)
 #define TAILS(T) T(1, 1) T(2, 1)
 

@@ -30,6 +30,7 @@ static FORCE_INLINE __m128d part_double(const double *p, int64_t n)
 }
 
 /* 16 registers, a panel is four vectors */
+#define PFNN_LANES 4
 #define TILES(T) T(1, 1) T(1, 2) T(2, 1) T(3, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1)
 

@@ -591,6 +591,15 @@ typedef struct pfnn_net_batch {
  */
 PFNN_API const char *pfnn_isa_name(void);
 
+/*
+ * Limits of this processor with that set, for benchmarks: `pfnn_limit_flops` does 24 float operations times
+ * the return value of pfnn_limit_lanes a round, on registers alone; `pfnn_limit_read` reads `count` floats, a multiple
+ * of 64, one after the other. What they return only keeps compilers from leaving them out.
+ */
+PFNN_API int pfnn_limit_lanes(void);
+PFNN_API double pfnn_limit_flops(int64_t rounds);
+PFNN_API double pfnn_limit_read(const float *from, int64_t count);
+
 /* What a layer's backward pass makes. All of it is added to what stands there; NULL where not wanted. */
 typedef struct pfnn_layer_gradients {
     void *dx;                          /* (rows, in) */

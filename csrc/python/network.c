@@ -42,6 +42,28 @@ static PyObject *isa(PyObject *self, PyObject *argument)
     return PyUnicode_FromString(pfnn_isa_name());
 }
 
+static PyObject *limit_flops(PyObject *self, PyObject *argument)
+{
+    (void)self;
+    long rounds = PyLong_AsLong(argument);
+    if (rounds == -1 && PyErr_Occurred())
+        return NULL;
+    pfnn_limit_flops(rounds);
+    return PyFloat_FromDouble((double)rounds * 24 * pfnn_limit_lanes());
+}
+
+static PyObject *limit_read(PyObject *self, PyObject *argument)
+{
+    (void)self;
+    PyArrayObject *array = pfnnc_input(argument, NPY_FLOAT, 1, "array");
+    if (!array)
+        return NULL;
+    npy_intp count = PyArray_SIZE(array) / 64 * 64;
+    pfnn_limit_read(PyArray_DATA(array), count);
+    Py_DECREF(array);
+    return PyFloat_FromDouble((double)count * sizeof(float));
+}
+
 
 /* ---- the type ----------------------------------------------------------------------------- */
 
@@ -375,6 +397,10 @@ static PyObject *phase_shares(PyObject *module, PyObject *arguments)
 static PyMethodDef functions[] = {
     {"set_num_threads", set_threads, METH_O, "set_num_threads(count, /)\n--\n\n"},
     {"get_num_threads", get_threads, METH_NOARGS, "get_num_threads()\n--\n\n"},
+    {"limit_flops", limit_flops, METH_O,
+     "limit_flops(rounds, /)\n--\n\nMultiply-adds on registers alone, to be timed; returns the float operations done."},
+    {"limit_read", limit_read, METH_O,
+     "limit_read(array, /)\n--\n\nReads a float32 array, to be timed; returns the bytes read."},
     {"isa", isa, METH_NOARGS, "isa()\n--\n\nThe instruction set in use; PFNNC_ISA chooses another."},
     {"phase_shares", phase_shares, METH_VARARGS,
      "phase_shares(phase, n_kernels, beta, kernel, /)\n--\n\nShares of the kernels and their slopes, each (N, K)."},
