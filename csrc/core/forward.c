@@ -117,6 +117,27 @@ static int64_t least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/*
+ * While panels of one block are worked on, the next block is fetched, in the order in which it lies in memory: each
+ * group of panels fetches as much as it reads itself, from `column` of the block on.
+ */
+static const void *next_block(const pfnn_net *net, int layer, int k, int64_t row, int64_t depth, int64_t column)
+{
+    const pfnn_net_config *config = &net->config;
+    bool half = net->half[layer] != NULL;
+    size_t size = half ? sizeof(uint16_t) : real_size(config->type);
+    int64_t in = config->size[layer], line = half ? pfnn_padded(config->size[layer + 1], 16) : config->size[layer + 1];
+    const char *weights = half ? (const char *)net->half[layer] : (const char *)net->weights[layer];
+
+    if (k + 1 < config->kernels)
+        k++;
+    else if (row + depth < in)
+        k = 0, row += depth;
+    else if (layer + 1 < config->layers)
+        return half ? (const void *)net->half[layer + 1] : net->weights[layer + 1];
+    return weights + (size_t)((k * in + row) * line + column * depth) * size;
+}
+
 #define REAL float
 #define TYPE PFNN_FLOAT32
 #define NAME(x) x##_float

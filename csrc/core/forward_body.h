@@ -132,8 +132,8 @@ static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x
             for (int64_t p = 0, panels; p < padded / PANEL; p += panels) {
                 panels = p < whole ? least(whole - p, group) : 1;
                 pfnn_tile tile = {.c_row = padded, .depth = depth, .share_row = share_row(f)};
-                tile.ahead = wide ? 4 * out : group * PANEL; /* the rows or the panels that come next */
                 form how = NAME(find_weights)(&tile, f, layer, k, row, p, panels, space->w);
+                tile.next = next_block(f->net, layer, k, row, depth, p * PANEL);
                 for (int64_t t = 0; t < tiles.count; t++) {
                     int64_t at = split_at(tiles, t);
                     tile.a = a + at * depth;

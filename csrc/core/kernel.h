@@ -16,10 +16,10 @@
 #include "pfnnc.h"
 
 #if defined(__GNUC__)
-#define PREFETCH(p) __builtin_prefetch(p)
+#define PREFETCH(p) __builtin_prefetch(p, 0, 2) /* to the second-level cache */
 #elif defined(_M_X64)
 #include <xmmintrin.h>
-#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
+#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 #else
 #define PREFETCH(p) ((void)(p))
 #endif
@@ -39,7 +39,7 @@ typedef struct pfnn_tile {
     const void *w;       /* (depth, panel) packed, or rows of a matrix */
     int64_t w_row;
     int64_t w_panel;     /* from one panel to the next */
-    int64_t ahead;       /* all but packed: how far ahead weights are fetched */
+    const void *next;    /* all but packed: where to go on fetching, a line after the other, what will be read next */
     int64_t width;       /* tail: columns that the panel has */
     int64_t depth;
     const void *share;   /* (rows), one every share_row, of the type of c */

@@ -69,10 +69,10 @@ static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const in
                 w[p][v] = NAME(weight)(t, at + p * w_panel, v, form);
         if (form == DIRECT || form == TAIL)
             UNROLL for (int p = 0; p < panels; p++)
-                PREFETCH((const REAL *)t->w + at + p * PANEL + t->ahead);
+                PREFETCH((const char *)t->next + (i * panels + p) * PFNN_PANEL_BYTES);
         if (form == HALF)
             UNROLL for (int p = 0; p < panels; p += 2)
-                PREFETCH((const uint16_t *)t->w + at + p * PANEL + t->ahead);
+                PREFETCH((const char *)t->next + (i * panels + p) * PFNN_PANEL_BYTES / 2);
         UNROLL for (int r = 0; r < rows; r++) {
             VEC x = V_SET1(a[r]);
             UNROLL for (int p = 0; p < panels; p++)

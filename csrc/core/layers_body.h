@@ -61,7 +61,7 @@ static const pfnn_tile_table *NAME(find_operand)(pfnn_tile *tile, const NAME(ope
     tile->w_row = o->out;
     tile->w_panel = PANEL;
     tile->width = o->out - p * PANEL;
-    tile->ahead = GROUP * PANEL;
+    tile->next = w + (k + 1 < o->kernels ? o->in * o->out : 0) + begin * o->out + p * PANEL * tile->depth;
     *panels = p < whole ? least(*panels, whole - p) : 1;
     return p < whole ? &kernels->direct[TYPE] : &kernels->tail[TYPE];
 }
