@@ -1,11 +1,11 @@
 """Candidate recipes on real clips, whole takes held out, several seeds each; the table goes into docs/recipes.md.
 
-    python benchmarks/recipes.py CLIPS [--seeds 3] [--windows 36000] [--only NAME,...] [--results recipes.json]
+    python benchmarks/recipes.py CLIPS [--seeds 3] [--windows 12000] [--only NAME,...] [--results recipes.json]
 
 CLIPS is the folder with the recordings (`cmu/*.bvh` beside `cmu/*.phase`). Each candidate changes one thing of the
 "controller" preset. Results are kept in a JSON file after every run, so that an interrupted benchmark goes on, and the
 table is made from what is there. Everything runs at 30 frames a second on one thread; a run trains on `--windows`
-windows in all, half of what the preset takes, so that differences are cheap to see.
+windows in all, fewer than the preset takes, so that differences are cheap to see.
 """
 
 import argparse
@@ -114,7 +114,7 @@ def table(results: dict, windows: int) -> str:
         "# Recipes tried",
         "",
         "Made by `benchmarks/recipes.py`: the `controller` preset of `MotionModel.train`, one thing changed at a time, trained",
-        f"on seven CMU walks ({windows:,} windows in all, half of what the preset takes), measured on the two takes that were",
+        f"on seven CMU walks ({windows:,} windows in all; the preset takes 72,000), measured on the two takes that were",
         "held out whole. Each cell: mean over takes and seeds (least to most). Ratios are to the reference, but for the 60 s",
         "columns: amplitude of the leg joints in the last ten seconds to that in the first ten.",
         "",
@@ -140,7 +140,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("clips", type=Path)
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--windows", type=int, default=36_000)
+    parser.add_argument("--windows", type=int, default=12_000)
     parser.add_argument("--only", help="candidates, separated by commas")
     parser.add_argument("--results", type=Path, default=Path("recipes.json"))
     parser.add_argument("--table", type=Path, default=Path(__file__).parents[1] / "docs" / "recipes.md")

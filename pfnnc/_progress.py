@@ -16,16 +16,18 @@ class Progress:
 
     def __init__(self, total: int, label: str, *, show: bool | None = None):
         self._total, self._label, self._show = total, label, show
-        self._done, self._note, self._bar = 0, "", None
+        self._done, self._note = 0, ""
+        self._bar = None  # tqdm's
+        self._plain = False
         self._start = self._drawn = time.monotonic()
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        if self._bar not in (None, "plain"):
+        if self._bar is not None:
             self._bar.close()
-        elif self._bar == "plain":
+        elif self._plain:
             self._draw()
             sys.stderr.write("\n")
 
@@ -33,15 +35,14 @@ class Progress:
         """Go on by ``steps``; ``note`` stands behind the bar."""
         self._done += steps
         self._note = self._note if note is None else note
-        if self._bar is None:
-            self._begin()
-        elif self._bar == "plain":
-            if time.monotonic() - self._drawn > 0.2:
-                self._draw()
-        else:
+        if self._bar is not None:
             if note is not None:
                 self._bar.set_postfix_str(note, refresh=False)
             self._bar.update(steps)
+        elif not self._plain:
+            self._begin()
+        elif time.monotonic() - self._drawn > 0.2:
+            self._draw()
 
     def _begin(self) -> None:
         waited = time.monotonic() - self._start >= PATIENCE
@@ -50,7 +51,7 @@ class Progress:
         try:
             from tqdm import tqdm
         except ImportError:
-            self._bar = "plain"
+            self._plain = True
             self._draw()
         else:
             self._bar = tqdm(total=self._total, desc=self._label, initial=self._done, postfix=self._note, leave=True)

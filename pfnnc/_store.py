@@ -110,6 +110,7 @@ def save(path: str | os.PathLike, kind: str, arrays: dict[str, np.ndarray], sett
 
 def load(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dict]:
     """Read a file. Missing: ``FileNotFoundError``; damaged or of another kind: ``ValueError``."""
+    path = os.fspath(path)  # a number would be taken for an open file
     with open(path, "rb") as file:
         data = file.read()
-    return unpack(data, kind, os.fspath(path))
+    return unpack(data, kind, path)

@@ -31,6 +31,9 @@ def write(trainer, path: str | os.PathLike) -> None:
     """Write a `Trainer`'s state to one file, whole or not at all (``OSError``)."""
     from .training import _place_for
 
+    if not np.isfinite(trainer.model._parameters).all():
+        raise FloatingPointError("the weights are not finite: nothing is saved")
+
     partial = trainer._partial
     settings = {
         "about": trainer.about,

@@ -25,6 +25,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -43,6 +44,7 @@ __all__ = ["EpochReport", "Trainer"]
 
 AUTO_SHARE = 0.25  # of the velocity term in the loss, with velocity_weight="auto"
 MOST_STEPS = 10_000  # of a roll-out
+MOST_COUNT = 1 << 53  # of what is counted in floating point
 FIRST_WEIGHT = 0.1  # of the velocity term, and before "auto" has seen an epoch
 
 
@@ -200,6 +202,7 @@ class Trainer:
         self._history: list[EpochReport] = []
         self._velocity_weight = FIRST_WEIGHT if velocity_weight == "auto" else self._options["velocity_weight"]
         self._partial = _Partial()
+        self._running = False
         self.about: dict = {}
         """What the run is, for people: anything that JSON can hold. Kept in checkpoints."""
 
@@ -276,6 +279,7 @@ class Trainer:
         limit = None if max_seconds is None else _check.number(max_seconds, "max_seconds", least=0)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback must be callable or None, got {type(callback).__name__}")
+        progress = None if progress is None else _check.flag(progress, "progress")
         checkpoint = None if checkpoint is None else _place_for(checkpoint)
         if checkpoint is not None:
             _sweep(checkpoint)
@@ -285,7 +289,7 @@ class Trainer:
             raise ValueError("patience and best need validation windows, got validation=None")
         work = Work(self, train, validation)
         end = math.inf if limit is None else time.monotonic() + limit
-        with _Interrupts() as interrupts, self._bar(epochs, work, progress) as bar:
+        with self._alone(), _Interrupts() as interrupts, self._bar(epochs, work, progress) as bar:
             while self.epoch < epochs:
                 if not self._run_epoch(work, end, interrupts, bar):
                     break
@@ -303,7 +307,10 @@ class Trainer:
         return self
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write weights, moments, options and history to one checksummed file, whole or not at all (``OSError``)."""
+        """Write weights, moments, options and history to one checksummed file, whole or not at all (``OSError``).
+
+        ``FloatingPointError`` where the weights are not finite: nobody could go on from them, and an older file may be there.
+        """
         from .checkpoint import write
 
         write(self, path)
@@ -399,6 +406,17 @@ class Trainer:
             rest, velocity = loss - terms["velocity"], terms["velocity"] / self._velocity_weight
             if rest > 0 and velocity > 0:
                 self._velocity_weight = AUTO_SHARE / (1 - AUTO_SHARE) * rest / velocity
+
+    @contextmanager
+    def _alone(self):
+        """One `fit` at a time: a callback or another thread that trains the same weights would spoil both."""
+        if self._running:
+            raise RuntimeError("this trainer is training already")
+        self._running = True
+        try:
+            yield
+        finally:
+            self._running = False
 
     def _since_best(self) -> int:
         """Epochs since the one with the least validation loss."""
@@ -525,8 +543,8 @@ def _checked(**o) -> dict:
         o["velocity_weight"] = _check.number(o["velocity_weight"], "velocity_weight", least=0)
     o["betas"] = _betas(o["betas"])
     o["rollout"] = _lengths(o["rollout"])
-    o["t_max"] = _check.integer(o["t_max"], "t_max", least=1)
-    o["warmup"] = _check.integer(o["warmup"], "warmup", least=0)
+    o["t_max"] = _whole(o["t_max"], "t_max", 1, MOST_COUNT)
+    o["warmup"] = _whole(o["warmup"], "warmup", 0, MOST_COUNT)
     o["seed"] = _check.integer(o["seed"], "seed", least=0, most=2**64 - 1)
     o["shuffle"] = _check.flag(o["shuffle"], "shuffle")
     o["fps"] = _check.number(o["fps"], "fps", above=0)
@@ -538,6 +556,11 @@ def _checked(**o) -> dict:
         o[name] = None if o[name] is None else _check.number(o[name], name, above=0)
     o["batch_size"] = None if o["batch_size"] is None else _check.integer(o["batch_size"], "batch_size", least=1)
     return o
+
+
+def _whole(value, name: str, least: int, most: int) -> int:
+    """An integer in [least, most]; the message names the limit that was crossed."""
+    return _check.integer(_check.integer(value, name, least=least), name, most=most)
 
 
 def _below_one(value, name: str) -> float:
@@ -559,5 +582,5 @@ def _lengths(value) -> list[int]:
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
         if len(value) < 1:
             raise ValueError("rollout must have at least one length, got none")
-        return [_check.integer(k, f"rollout[{i}]", least=1, most=MOST_STEPS) for i, k in enumerate(value)]
-    return [_check.integer(value, "rollout", least=1, most=MOST_STEPS)]
+        return [_whole(k, f"rollout[{i}]", 1, MOST_STEPS) for i, k in enumerate(value)]
+    return [_whole(value, "rollout", 1, MOST_STEPS)]

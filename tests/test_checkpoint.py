@@ -106,8 +106,10 @@ def test_foreign_and_missing_files(tmp_path):
         Trainer.load(tmp_path / "absent")
     with pytest.raises(OSError):
         Trainer.load(tmp_path)
-    with pytest.raises(TypeError):
-        Trainer.load(None)
+    for odd in (None, 1, True, b"x" * 3, 1.5):  # a number is no open file
+        with pytest.raises((TypeError, FileNotFoundError)):
+            Trainer.load(odd)
+    os.fstat(1)
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import csv
 import math
+import sys
 
 import numpy as np
 import pytest
@@ -584,6 +585,28 @@ def test_non_finite_loss_stops_and_keeps_the_last_checkpoint(tmp_path):
     assert trainer.epoch == 2
 
 
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    trainer = Trainer(network()).fit(windows(), epochs=1, checkpoint=tmp_path / "run")
+    trainer.model.fc2.weights[1, 2, 3] = np.nan
+    kept = (tmp_path / "run").read_bytes()
+    with pytest.raises(FloatingPointError, match="nothing is saved"):
+        trainer.save(tmp_path / "run")
+    assert (tmp_path / "run").read_bytes() == kept
+
+
+def test_one_fit_at_a_time():
+    trainer = Trainer(network())
+
+    def again(report):
+        with pytest.raises(RuntimeError, match="training already"):
+            trainer.fit(windows(), epochs=9)
+        raise LookupError("mine")
+
+    with pytest.raises(LookupError, match="mine"):
+        trainer.fit(windows(), epochs=3, callback=again)
+    assert trainer.epoch == 1 and trainer.fit(windows(), epochs=2).epoch == 2
+
+
 def test_huge_rate_ends_in_floating_point_error(tmp_path):
     with pytest.raises(FloatingPointError):
         Trainer(network(), lr=1e30).fit(windows(), epochs=50, checkpoint=tmp_path / "run")
@@ -655,6 +678,20 @@ def test_early_stopping_and_best_checkpoint(tmp_path):
         Trainer(network()).fit(data, patience=3)
 
 
+@pytest.mark.parametrize("with_tqdm", [True, False])
+def test_progress_shows_loss_and_shares(capfd, monkeypatch, with_tqdm):
+    if with_tqdm:
+        pytest.importorskip("tqdm", reason="needs tqdm")
+    else:
+        monkeypatch.setitem(sys.modules, "tqdm", None)
+    Trainer(network(), batch_size=20).fit(windows(), epochs=2, progress=True)
+    shown = capfd.readouterr().err
+    assert "training" in shown and "10/10" in shown and "loss 0." in shown and "velocity" in shown
+    Trainer(network()).fit(windows(), epochs=2, progress=False)
+    Trainer(network()).fit(windows(), epochs=2)  # no terminal
+    assert capfd.readouterr().err == ""
+
+
 def test_history_as_a_table_and_a_plot(tmp_path):
     trainer = Trainer(network(), batch_size=20).fit(windows(), windows(seed=9), epochs=3)
     pfnnc.save_history(trainer.history, tmp_path / "history.csv")
@@ -690,6 +727,8 @@ def test_history_as_a_table_and_a_plot(tmp_path):
         ({"eps": -1e-8}, ValueError, "eps"),
         ({"t_max": 0}, ValueError, "t_max must be at least 1, got 0"),
         ({"t_max": 1.5}, TypeError, "t_max"),
+        ({"t_max": 10**400}, ValueError, "t_max"),
+        ({"warmup": 10**400}, ValueError, "warmup"),
         ({"eta_min": -1}, ValueError, "eta_min"),
         ({"velocity_weight": "otto"}, ValueError, "velocity_weight"),
         ({"velocity_weight": -1}, ValueError, "velocity_weight"),
@@ -786,6 +825,7 @@ def test_wrong_data(data, error, match):
         ({"checkpoint": "/"}, OSError, "checkpoint"),
         ({"checkpoint": "/no/such/folder/x"}, FileNotFoundError, "checkpoint"),
         ({"callback": 7}, TypeError, "callback"),
+        ({"progress": 1}, TypeError, "progress"),
         ({"patience": 0}, ValueError, "patience"),
         ({"best": 3}, TypeError, "best must be a path"),
     ],
