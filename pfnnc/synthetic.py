@@ -351,7 +351,7 @@ def _pose(line, left, right, looks, moods, shown, fps, name, kind) -> Clip:
     swing = 2 * np.pi * line.phase
     drive = smoothstep(line.speed / 0.9)  # arms and hips come to rest with the feet
     pelvis, root = _pelvis(line, left, right, looks, moods, swing, drive, kind)
-    drive, swing, moods, phase_cos = drive[shown], swing[shown], moods[:, shown], None
+    drive, swing, moods = drive[shown], swing[shown], moods[:, shown]
     look = {
         key: np.broadcast_to(getattr(looks, key), len(line.times))[shown]
         for key in vars(looks)
