@@ -111,7 +111,7 @@ class Trainer:
     schedule : "epoch" or "step"
         Whether the cosine moves once an epoch or at every step.
     average : float
-        Decay of a running mean of the weights (`averaged`); 0 for none.
+        Decay of a running mean of the weights (`averaged`); 0 for none. In the first steps t it is (1 + t) / (10 + t).
     rotation_loss : "component", "sign" or "geodesic"
         How the pose term compares rotations: number by number; the same against the nearer of q and -q; or SmoothL1 of
         the angle between them in radians, for each rotation as often as it has columns.
@@ -389,7 +389,9 @@ class Trainer:
         if self._steps < o["warmup"]:
             rate *= self._steps / o["warmup"]
         clip = 0.0 if o["clip_norm"] is None else o["clip_norm"]
-        work.step.update(rate, o["weight_decay"], *o["betas"], o["eps"], self._steps, clip, o["average"])
+        # a young mean follows faster, or a short run would end with much of its start in it
+        decay = min(o["average"], (1 + self._steps) / (10 + self._steps))
+        work.step.update(rate, o["weight_decay"], *o["betas"], o["eps"], self._steps, clip, decay)
 
     def _finish_epoch(self, work: Work) -> None:
         """Close the epoch: its report, the next velocity weight."""
