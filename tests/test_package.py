@@ -36,3 +36,15 @@ def test_store_refuses_damage(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match="is no network file"):
         _store.load(path, "network")
+
+
+def test_the_core_and_its_types_name_the_same_things():
+    import re
+    from pathlib import Path
+
+    import pfnnc
+    from pfnnc import _core
+
+    text = (Path(pfnnc.__file__).parent / "_core.pyi").read_text()
+    typed = set(re.findall(r"^(?:def |class )?(\w+)(?::(?! TypeAlias)|\()", text, re.MULTILINE))
+    assert typed == {name for name in dir(_core) if not name.startswith("__")}
