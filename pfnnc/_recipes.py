@@ -95,8 +95,8 @@ class Recipe:
 ARTICLE = Recipe(
     joints="article",
     epochs=200,
-    output_len=8,
-    training={"rollout": (1, 2, 8), "noise": 0.1, "average": 0.98, "clip_norm": 1.0},
+    output_len=6,
+    training={"rollout": 4, "noise": 0.1, "average": 0.98, "clip_norm": 1.0},
 )
 
 CONTROLLER = Recipe(

@@ -109,7 +109,7 @@ class MotionModel:
 
         ``"article"`` is the article's recipe (world frame, quaternions of all joints, or of those that move where a
         skeleton has more than its 24; twelve frames of history; its RBF network), with the cures without which it does
-        not keep walking: input noise, and a loss over up to eight steps of roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
+        not keep walking: input noise, and a loss over four steps of roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
         history, wanted trajectory, predicted phase, contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16
         steps; every clip mirrored and at five speeds.
 
