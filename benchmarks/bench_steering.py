@@ -2,8 +2,8 @@
 
     python benchmarks/bench_steering.py MODEL CLIP... [--scale 0.056444] [--minutes 0]
 
-Script, 60 s: 1.2 m/s straight; 90 degrees left; straight; stop for 3 s; start; 180 degrees; jog at 2 m/s; 1.2 m/s again.
-Measures, means over the starts:
+Script, 60 s: 1.2 m/s straight; 90 degrees left; straight; stop for 3 s; start; 180 degrees; jog at 2 m/s; 1.2 m/s
+again. Measures, means over the starts:
 
 - speed error: | mean ground speed - commanded |, last five seconds of each stretch at 1.2 m/s;
 - heading error: angle between the way gone in a second and the command, in the same stretches;
@@ -94,7 +94,9 @@ def measure(model, poses, commands) -> dict[str, float]:
     result["slide B"] = slides(np.array([p.contacts > 0.5 for p in poses]) & walking, tips)
     standing = slice(bounds[3] - 30, bounds[3])
     result["speed when stopped"] = [np.hypot(*np.diff(root[standing], axis=0).T).mean() * 30]
-    result["slide of a stop"] = [1000 * np.hypot(*np.diff(tips[standing, f][:, [0, 2]], axis=0).T).sum() for f in (0, 1)]
+    result["slide of a stop"] = [
+        1000 * np.hypot(*np.diff(tips[standing, f][:, [0, 2]], axis=0).T).sum() for f in (0, 1)
+    ]
     joints = [j for chain in model.skeleton.find_feet() for j in _leg(model.skeleton, chain[0])]
     result["amplitude"] = [(leg_amplitude(clip[-300:], joints) / leg_amplitude(clip[:300], joints)).mean()]
     still = abs(np.diff(clip.rotations, axis=0)).max(axis=(1, 2)) < 1e-5
@@ -132,7 +134,7 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("options", nargs="*", help="of Controller, name=value")
     arguments, rest = parser.parse_known_args()
-    options = {k: eval(v, {}) for k, _, v in (o.partition("=") for o in rest)}  # noqa: S307  a benchmark's own command line
+    options = {k: eval(v, {}) for k, _, v in (o.partition("=") for o in rest)}
     model = pfnnc.MotionModel.load(arguments.model)
     clips = [pfnnc.load_bvh(path, scale=arguments.scale).resample(30) for path in arguments.clips]
     rng = np.random.default_rng(0)
@@ -150,7 +152,10 @@ def main() -> None:
     if arguments.minutes:
         poses, _ = drive(model, clips[0][200:260], None, random_script(arguments.minutes, 1), **options)
         clip = clip_of(model, poses)
-        print(f"random commands, {arguments.minutes:g} min: spread last / first minute {spread(clip[-1800:]) / spread(clip[:1800]):.3f}")
+        print(
+            f"random commands, {arguments.minutes:g} min: spread last / first minute"
+            f" {spread(clip[-1800:]) / spread(clip[:1800]):.3f}"
+        )
 
 
 if __name__ == "__main__":

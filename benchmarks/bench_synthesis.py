@@ -42,9 +42,15 @@ def main() -> None:
     window[:, 3::4] += 1
 
     character = Character(model, spec, None, window, 0.1, 1.3, drift=Drift((0, 0, 1.2)))
-    out, x, y, phase = np.empty(spec.dim, np.float32), rng.normal(size=(1, 1236)).astype(np.float32), np.empty((1, 103), np.float32), np.array([0.3])
+    out, x, y, phase = (
+        np.empty(spec.dim, np.float32),
+        rng.normal(size=(1, 1236)).astype(np.float32),
+        np.empty((1, 103), np.float32),
+        np.array([0.3]),
+    )
     times = race(
-        {"forward pass": lambda: model(x, phase, out=y), "Character.step": lambda: character.step(1 / 30, out)}, arguments.seconds
+        {"forward pass": lambda: model(x, phase, out=y), "Character.step": lambda: character.step(1 / 30, out)},
+        arguments.seconds,
     )
     for name, seconds in times.items():
         print(f"{name:<16}{seconds * 1e6:9.1f} us")
@@ -74,7 +80,11 @@ def article(model: SimplifiedPFNN, x: np.ndarray, phase: np.ndarray):
 
     torch.set_num_threads(1)
     layers = [[torch.tensor(layer.weights), torch.tensor(layer.bias)] for layer in (model.fc1, model.fc2, model.fc3)]
-    centres, x, phase = torch.linspace(0, 1, 8), torch.tensor(x, dtype=torch.float32), torch.tensor(phase, dtype=torch.float32)
+    centres, x, phase = (
+        torch.linspace(0, 1, 8),
+        torch.tensor(x, dtype=torch.float32),
+        torch.tensor(phase, dtype=torch.float32),
+    )
 
     def frame():
         with torch.no_grad():

@@ -1,11 +1,13 @@
 """Train on real clips, roll out from unseen ones, and print how the character walks beside how the person did.
 
-    python benchmarks/real_clips.py CLIPS [--rig cmu | holden] [--preset controller] [--seed 0] [--epochs N] [--model FILE]
+    python benchmarks/real_clips.py CLIPS [--rig cmu | holden] [--preset controller] [--seed 0] [--epochs N] [--model
+    FILE]
 
-CLIPS is the folder with the recordings (``cmu/*.bvh`` beside ``cmu/*.phase``, and the like). Everything runs at 30 frames
-a second. "free": ten seconds straight on from the first labelled window of an unseen clip; "led": along the recording, by
-its path or, for a model without control, by a `Drift` of half a second (a second lags too far behind sharp turns); "long": sixty seconds, last ten to first ten. Skate is
-`foot_skate` with contacts where the toe tip is within 2 cm of its floor, two frames trimmed.
+CLIPS is the folder with the recordings (``cmu/*.bvh`` beside ``cmu/*.phase``, and the like). Everything runs at 30
+frames a second. "free": ten seconds straight on from the first labelled window of an unseen clip; "led": along the
+recording, by its path or, for a model without control, by a `Drift` of half a second (a second lags too far behind
+sharp turns); "long": sixty seconds, last ten to first ten. Skate is `foot_skate` with contacts where the toe tip is
+within 2 cm of its floor, two frames trimmed.
 """
 
 import argparse
@@ -37,7 +39,8 @@ def read_phase(path: Path, unit: float, frames: int) -> np.ndarray:
 
 def at_30(clip: pfnnc.Clip, phase: np.ndarray) -> tuple[pfnnc.Clip, np.ndarray]:
     step = round(clip.fps / FPS)
-    return clip[::step] if False else clip.resample(FPS), phase[::step][: len(clip.resample(FPS))]
+    resampled = clip.resample(FPS)
+    return resampled, phase[::step][: len(resampled)]
 
 
 def load(folder: Path, rig: str) -> dict[str, tuple[pfnnc.Clip, np.ndarray]]:
@@ -93,14 +96,19 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
     joints = leg_joints(clip.skeleton)
     speed = ground(walk.root_positions) / (len(walk) - 1) * FPS
     begin = {"phase": float(phase[first])}
-    print(f"{name}: speed {speed:.2f} m/s, yaw step {largest_turn(walk):.3f}, skate {skate(walk, soles):.3f}, legs {' '.join(joints)}")
+    print(
+        f"{name}: speed {speed:.2f} m/s, yaw step {largest_turn(walk):.3f}, skate {skate(walk, soles):.3f},"
+        f" legs {' '.join(joints)}"
+    )
 
     free = model.synthesize(clip[first - model.input_len + 1 : first + 1], 300, **begin).to_clip(clip.skeleton, FPS)
     height = free.root_positions[:, 1]
     print(
-        f"  free  path {ground(free.root_positions) / 299 * FPS / speed:.3f}  last 5 s {ground(free.root_positions[150:]) / 149 * FPS / speed:.3f}"
+        f"  free  path {ground(free.root_positions) / 299 * FPS / speed:.3f}"
+        f"  last 5 s {ground(free.root_positions[150:]) / 149 * FPS / speed:.3f}"
         f"  yaw step {largest_turn(free):.3f}  skate {skate(free, soles):.3f}"
-        f"  height {height.min() - walk.root_positions[:, 1].min():+.3f} {height.max() - walk.root_positions[:, 1].max():+.3f}"
+        f"  height {height.min() - walk.root_positions[:, 1].min():+.3f}"
+        f" {height.max() - walk.root_positions[:, 1].max():+.3f}"
         f"  legs {np.round(amplitudes(free, joints) / amplitudes(walk, joints), 2)}"
     )
     n = len(clip) - 1 - first
@@ -110,13 +118,22 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
     else:
         rate = np.diff(np.concatenate([yaw_of(clip[: first + 1])[-1:], yaw_of(ahead)]))
         rate = ((rate + np.pi) % (2 * np.pi) - np.pi) * FPS
-        lead = {"drift": pfnnc.Drift(model.spec.encode(clip, **({"contacts": np.zeros((len(clip), 2))} if model.spec.contacts else {}))[first + 1 :, :3], window=15, yaw_rate=rate)}
+        lead = {
+            "drift": pfnnc.Drift(
+                model.spec.encode(clip, **({"contacts": np.zeros((len(clip), 2))} if model.spec.contacts else {}))[
+                    first + 1 :, :3
+                ],
+                window=15,
+                yaw_rate=rate,
+            )
+        }
     led = model.synthesize(start, n, **begin, **lead).to_clip(clip.skeleton, FPS)
     correlation = pfnnc.trajectory_correlation(np.gradient(led.root_positions, axis=0) * FPS, ahead.root_positions, FPS)
     centred = [c.root_positions - c.root_positions.mean(0) for c in (led, ahead)]
     pooled = (centred[0] * centred[1]).sum() / np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
     print(
-        f"  led   correlation {pooled:.4f} ({correlation.overall:.4f})  path {ground(led.root_positions) / ground(ahead.root_positions):.3f}"
+        f"  led   correlation {pooled:.4f} ({correlation.overall:.4f})"
+        f"  path {ground(led.root_positions) / ground(ahead.root_positions):.3f}"
         f"  yaw step {largest_turn(led):.3f}  skate {skate(led, soles):.3f} (reference {skate(ahead, soles):.3f})"
         f"  height {abs(led.root_positions[:, 1] - ahead.root_positions[:, 1]).max():.3f}"
         f"  legs {np.round(amplitudes(led, joints) / amplitudes(ahead, joints), 2)}"
@@ -139,7 +156,7 @@ def main() -> None:
     for option in arguments.options:
         key, _, value = option.partition("=")
         try:
-            overrides[key] = eval(value, {})  # noqa: S307  a benchmark's own command line
+            overrides[key] = eval(value, {})
         except NameError:
             overrides[key] = value
 
@@ -155,7 +172,10 @@ def main() -> None:
             epochs=arguments.epochs, **overrides,
         )  # fmt: skip
         report = model.history[-1]
-        print(f"trained {report.epoch} epochs in {time.process_time() - begin:.0f} s of CPU, loss {report.loss:.4f}, {model.model}")
+        print(
+            f"trained {report.epoch} epochs in {time.process_time() - begin:.0f} s of CPU, loss {report.loss:.4f},"
+            f" {model.model}"
+        )
         if arguments.model:
             model.save(arguments.model)
     soles = pfnnc._recipes.leg_points(model.skeleton, ())[1]

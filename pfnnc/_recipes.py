@@ -12,7 +12,7 @@ import numpy as np
 from . import _check
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
-from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map, quat_yaw
+from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
 from .skeleton import Clip, Skeleton
 from .training import Trainer
 from .trajectory import Trajectory
@@ -37,8 +37,8 @@ def sequence_of(value, name: str) -> list:
 class Recipe:
     """Everything that `MotionModel.train` decides; each field can be overridden by its name.
 
-    ``scales`` are the speeds at which each clip is played, ``mirror`` adds every clip's mirror image, ``windows`` is how
-    many windows are trained on in all, where ``epochs`` does not say it. ``training`` holds options of `Trainer`.
+    ``scales`` are the speeds at which each clip is played, ``mirror`` adds every clip's mirror image, ``windows`` is
+    how many windows are trained on in all, where ``epochs`` does not say it. ``training`` holds options of `Trainer`.
     """
 
     joints: object = "moving"  # "all", "moving", or names, or a count; "article" is all up to 24, else the moving ones
@@ -198,7 +198,9 @@ def check_labels(phases, clips: list[Clip]) -> list[np.ndarray]:
         raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
     result = []
     for i, (labels, clip) in enumerate(zip(phases, clips, strict=True)):
-        phase = _check.phases(getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
+        phase = _check.phases(
+            getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64
+        )
         result.append(phase % 1.0)
     if not any(np.isfinite(phase).any() for phase in result):
         raise ValueError("phases must hold a phase somewhere: every frame of every clip is without")
@@ -236,7 +238,9 @@ def leg_points(skeleton: Skeleton, feet: tuple) -> tuple[tuple[str, ...], tuple[
     return tuple(dict.fromkeys(points)), (soles[0], soles[1])
 
 
-def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, str] | tuple[()], dict[str, np.ndarray]]:
+def spec_of(
+    recipe: Recipe, clips: list[Clip]
+) -> tuple[FeatureSpec, tuple[str, str] | tuple[()], dict[str, np.ndarray]]:
     """The features of a recipe, the soles for contacts, and the rotations of joints that are left out."""
     skeleton, rest = clips[0].skeleton, {}
     options = dict(recipe.features)
@@ -302,8 +306,8 @@ def beyond_glitches(clip: Clip, known: np.ndarray) -> np.ndarray:
 
 
 def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
-    """The phase with its gaps filled, where a clip has any phase: over them it moves on with the ground speed, so that it
-    stands where the person stands; between two labels by as much as brings it from the one to the other.
+    """The phase with its gaps filled, where a clip has any phase: over them it moves on with the ground speed, so
+    that it stands where the person stands; between two labels by as much as brings it from the one to the other.
 
     A network that predicts the phase's step learns from this how to stop, stand and start.
     """
@@ -344,7 +348,9 @@ def stretches(mask: np.ndarray, margin: int) -> list[slice]:
     return [slice(max(0, a - margin), b + margin) for a, b in edges.reshape(-1, 2).tolist()]
 
 
-def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:
+def training_rows(
+    recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float
+) -> tuple[list, list]:
     """Rows of features and phases of every clip at every speed."""
     rows, phases = [], []
     for clip, phase in zip(clips, labels, strict=True):
@@ -363,7 +369,7 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
 
 
 def by_phase(spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> np.ndarray:
-    """(bins, F) the mean frame of the labelled frames at each phase; an empty bin takes what lies between its neighbours."""
+    """(bins, F) the mean frame of the labelled frames at each phase; empty bins take what lies between the others."""
     total, count = np.zeros((bins, spec.dim)), np.zeros(bins)
     for clip, phase in zip(clips, labels, strict=True):
         rows = spec.encode(clip, contacts=sole_contacts(clip, soles) if spec.contacts else None)
@@ -386,7 +392,7 @@ def ground_speed(clip: Clip) -> np.ndarray:
 
 
 def paces_of(clips: list[Clip], labels) -> np.ndarray:
-    """(n, 4): mean speed within two seconds, speed, phase, weight of sampled labelled frames; every clip weighs the same."""
+    """(n, 4): mean speed within two seconds, speed, phase, weight of labelled frames; every clip weighs the same."""
     rows = []
     for clip, phase in zip(clips, labels, strict=True):
         known, speed = np.flatnonzero(np.isfinite(phase)), ground_speed(clip)
@@ -419,7 +425,7 @@ def fitted(recipe: Recipe, spec: FeatureSpec, rows: list[np.ndarray]) -> Normali
     return normalizer
 
 
-class quiet(warnings.catch_warnings):  # noqa: N801
+class quiet(warnings.catch_warnings):
     """Warnings of short clips and of columns that hardly move are normal here."""
 
     def __enter__(self):

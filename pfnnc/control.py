@@ -1,8 +1,9 @@
 """Steering: a wanted velocity and facing, a pose every tick, feet that stand still.
 
-A virtual root follows the wish on critically damped springs (``csrc/core/control.c``). Where it will be at the times of the
-character's `Trajectory`, mixed with what the network itself foresees (Holden, Komura, Saito 2017), is the wanted trajectory
-of the next frame. The character steps at its own frame rate; poses between two of its frames are interpolated.
+A virtual root follows the wish on critically damped springs (``csrc/core/control.c``). Where it will be at the times
+of the character's `Trajectory`, mixed with what the network itself foresees (Holden, Komura, Saito 2017), is the
+wanted trajectory of the next frame. The character steps at its own frame rate; poses between two of its frames are
+interpolated.
 """
 
 from __future__ import annotations
@@ -87,7 +88,9 @@ class Controller:
         self._character, self._spec = character, character.spec
         self._skeleton = character.skeleton if skeleton is None else skeleton
         if not isinstance(self._skeleton, Skeleton):
-            missing = "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
+            missing = (
+                "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
+            )
             raise TypeError(f"skeleton must be a Skeleton, {missing}")
         self._spec.joint_indices(self._skeleton)
         self._frame = 1 / (character.fps if fps is None else _check.number(fps, "fps", above=0))
@@ -99,7 +102,10 @@ class Controller:
             _check.number(trust, "trust", least=0, most=1),
         )
         self._times = np.array(self._spec.control.times, np.float64)
-        self._lock = (_check.number(lock_radius, "lock_radius", least=0), _check.number(lock_halflife, "lock_halflife", above=0))
+        self._lock = (
+            _check.number(lock_radius, "lock_radius", least=0),
+            _check.number(lock_halflife, "lock_halflife", above=0),
+        )
         self._legs = _Legs(self._skeleton, character.feet) if _check.flag(lock_feet, "lock_feet") else None
         if self._legs is not None and not self._spec.contacts:
             raise ValueError("lock_feet needs features with contacts=True")
@@ -141,8 +147,8 @@ class Controller:
         """Go on by `dt` seconds and return the pose.
 
         Args:
-            dt: seconds, more than 0 and at most 10. The character makes its own frames up to that moment or just beyond;
-                the pose lies between the last two of them.
+            dt: seconds, more than 0 and at most 10. The character makes its own frames up to that moment or just
+                beyond; the pose lies between the last two of them.
             velocity: wanted, (x, z) in m/s. In the world; with `camera` x is to the right of the view and z ahead.
             facing: wanted yaw, radians, in the world or with `camera` from the view's; None: the way that it moves, and
                 the last one where it stands.
@@ -179,7 +185,7 @@ class Controller:
         return np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes() + self._character.state()
 
     def restore(self, state: bytes) -> None:
-        """Go back to a `state`. TypeError for no bytes; ValueError, nothing changed, for those of no such Controller."""
+        """Go back to a `state`. TypeError for no bytes; ValueError, nothing changed, for those of another."""
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         own = len(self.state()) - len(self._character.state())
@@ -206,7 +212,9 @@ class Controller:
         for pose in (self._before, self._now):
             place, rotations, (yaw, phase), velocity = take(3), take(pose.rotations.shape), take(2), take(3)
             contacts = take(2)
-            poses.append(Pose(place, rotations, float(yaw), float(phase), velocity, contacts if self._spec.contacts else None))
+            poses.append(
+                Pose(place, rotations, float(yaw), float(phase), velocity, contacts if self._spec.contacts else None)
+            )
         self._before, self._now = poses
         if self._legs is not None:
             self._legs.locks = take(self._legs.locks.shape)
@@ -242,7 +250,9 @@ class Controller:
 
     def _pose_now(self, velocity: np.ndarray) -> Pose:
         position, yaw, phase = self._character._root(0)
-        rotations = rotations_of(self._features[None], np.array([yaw]), self._spec, self._skeleton, self._character.rest)[0]
+        rotations = rotations_of(
+            self._features[None], np.array([yaw]), self._spec, self._skeleton, self._character.rest
+        )[0]
         contacts = None
         if self._spec.contacts:
             contacts = self._features[self._spec.slices["contacts"]].astype(np.float64)
@@ -269,7 +279,11 @@ class _Legs:
     """The legs of a skeleton as the core takes them, and what is kept of the feet."""
 
     def __init__(self, skeleton: Skeleton, feet: tuple):
-        soles = [_sole(skeleton, name) for name in feet] if feet else [(chain[-1], np.zeros(3)) for chain in skeleton.find_feet()]
+        soles = (
+            [_sole(skeleton, name) for name in feet]
+            if feet
+            else [(chain[-1], np.zeros(3)) for chain in skeleton.find_feet()]
+        )
         legs = []
         ankles = [chain[0] for chain in skeleton.find_feet()] if not feet else [_ankle(skeleton, j) for j, _ in soles]
         for (sole, _), ankle in zip(soles, ankles, strict=True):
@@ -284,11 +298,23 @@ class _Legs:
         self.offsets = np.ascontiguousarray(skeleton.offsets, np.float64)
         self.locks = np.zeros((len(legs), _core.LOCK_SIZE))
 
-    def lock(self, rotations: np.ndarray, root: np.ndarray, contacts: np.ndarray, dt: float, radius: float, halflife: float) -> None:
+    def lock(
+        self, rotations: np.ndarray, root: np.ndarray, contacts: np.ndarray, dt: float, radius: float, halflife: float
+    ) -> None:
         """Change the legs' rotations (J, 4) in place so that feet in contact stay where they came to stand."""
         rotations[...] = quat_normalize(rotations)
         _core.lock_feet(
-            self.locks, rotations, self.parents, self.offsets, root, self.legs, self.soles, contacts, dt, radius, halflife
+            self.locks,
+            rotations,
+            self.parents,
+            self.offsets,
+            root,
+            self.legs,
+            self.soles,
+            contacts,
+            dt,
+            radius,
+            halflife,
         )
 
 

@@ -17,7 +17,19 @@ from .phase import cycle_statistics
 from .report import Report, evaluate
 from .rotation import quat_yaw
 from .skeleton import Clip, Skeleton
-from .synthesis import MOST_FRAMES, Character, Drift, Rollout, Synthesis, begin, check_drift, check_path, check_steps, follow, run
+from .synthesis import (
+    MOST_FRAMES,
+    Character,
+    Drift,
+    Rollout,
+    Synthesis,
+    begin,
+    check_drift,
+    check_path,
+    check_steps,
+    follow,
+    run,
+)
 from .training import EpochReport, Trainer
 
 __all__ = ["MotionModel"]
@@ -85,7 +97,9 @@ class MotionModel:
             _check.array(array, name, shape)
         wanted = (self.spec.in_dim(self.input_len), self.spec.out_dim)
         if (self.model.in_dim, self.model.out_dim) != wanted:
-            raise ValueError(f"model has {self.model.in_dim} inputs and {self.model.out_dim} outputs, the spec asks for {wanted}")
+            raise ValueError(
+                f"model has {self.model.in_dim} inputs and {self.model.out_dim} outputs, the spec asks for {wanted}"
+            )
         self.spec.joint_indices(self.skeleton)
 
     # ---- training
@@ -109,9 +123,10 @@ class MotionModel:
 
         ``"article"`` is the article's recipe (world frame, quaternions of all joints, or of those that move where a
         skeleton has more than its 24; twelve frames of history; its RBF network), with the cures without which it does
-        not keep walking: input noise, and a loss over four steps of roll-out. ``"controller"`` is the best that this package knows: heading frame, 6d rotations, two frames of
-        history, wanted trajectory, predicted phase, contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16
-        steps; every clip mirrored and at five speeds.
+        not keep walking: input noise, and a loss over four steps of roll-out. ``"controller"`` is the best that this
+        package knows: heading frame, 6d rotations, two frames of history, wanted trajectory, predicted phase,
+        contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16 steps; every clip mirrored and at five
+        speeds.
 
         Args:
             clips: `Clip` objects, all of one frame rate and with the same joints. The recipes were found at 30 frames
@@ -124,8 +139,8 @@ class MotionModel:
             progress: show a bar where it takes longer than two seconds.
             checkpoint: a file that is written after each epoch; where it exists, training goes on from it.
             about: what the run is, for people, kept in the checkpoint.
-            overrides: fields of the recipe (``hidden``, ``input_len``, ``scales``, ...), options of `FeatureSpec` and of
-                `Trainer`, by name.
+            overrides: fields of the recipe (``hidden``, ``input_len``, ``scales``, ...), options of `FeatureSpec`
+                and of `Trainer`, by name.
 
         Raises:
             ValueError: clips that do not fit each other, phases of another length, nothing to train on.
@@ -190,9 +205,7 @@ class MotionModel:
         self._begin(rollout, start, phase, check_drift(drift, None, frames), path)
         return run(rollout, self.model, self.spec, dts, 1, True, rest=self.rest)
 
-    def character(
-        self, start: Clip, *, phase=None, drift: Drift | None = None, path=None
-    ) -> Character:
+    def character(self, start: Clip, *, phase=None, drift: Drift | None = None, path=None) -> Character:
         """A `Character` that goes on from the end of a clip a step at a time; arguments as of `synthesize`."""
         character = Character.__new__(Character)
         self._begin(character, start, phase, check_drift(drift, None, None), path)
@@ -301,7 +314,8 @@ class MotionModel:
         window, phase, origin, yaw = self._start(start, phase)
         begin(
             rollout, self.model, self.spec, self.normalizer, window[None, -self.input_len :], np.array([phase]),
-            np.array([self.avg_stride]), origin[None], np.array([yaw]), drift, 1 / self.fps, follow_height=self.spec.height,
+            np.array([self.avg_stride]), origin[None], np.array([yaw]), drift, 1 / self.fps,
+            follow_height=self.spec.height,
             limits=tuple(np.ascontiguousarray(self.limits)),
         )  # fmt: skip
         speed = None if self.spec.control is None else np.array([self._speed(start, phase)])
@@ -314,7 +328,9 @@ class MotionModel:
         if abs(start.fps - self.fps) > 1e-6 * self.fps and len(start):
             start = start[::-1].resample(self.fps)[::-1]
         if len(start) < self.input_len:
-            raise ValueError(f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}")
+            raise ValueError(
+                f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}"
+            )
         return start
 
     def _start(self, start: Clip, phase) -> tuple[np.ndarray, float, np.ndarray, float]:
@@ -350,8 +366,8 @@ class MotionModel:
         return (int(np.argmin(apart)) + 0.5) / BINS
 
     def _speed(self, start: Clip, phase: float) -> float:
-        """Mean ground speed to go on with: that of the last gait cycle of the start, as far as it shows one, and else that
-        of people who moved like its last frame."""
+        """Mean ground speed to go on with: that of the last gait cycle of the start, as far as it shows one, and
+        else that of people who moved like its last frame."""
         cycle = max(2, round(self.fps / max(self.cadence, 0.1)))
         speed = _recipes.ground_speed(start)[-cycle:]
         seen = (len(speed) - 1) / (cycle - 1) if len(speed) > 1 else 0.0

@@ -101,7 +101,8 @@ class Synthesis:
     """What a roll-out made: arrays (n, ...) of one character, (B, n, ...) of a batch.
 
     Attributes:
-        features: (…, n, F) in the model's dtype, as shown: velocity (and yaw rate or orientation) after drift correction.
+        features: (…, n, F) in the model's dtype, as shown: velocity (and yaw rate or orientation) after drift
+            correction.
         root_positions: (…, n, 3) world, metres, float64, after each frame.
         root_velocity: (…, n, 3) world, m/s, float64, the velocity that the root moved with.
         phase: (…, n) after each frame, in [0, 1), float64.
@@ -135,8 +136,8 @@ class Synthesis:
     def to_clip(self, skeleton: Skeleton, fps: float, name: str = "synthesis") -> Clip:
         """The shown frames of one character as a clip: its root positions and rotations.
 
-        Joints that are not encoded stand as in `rest`. ValueError for a batch (take one with ``synthesis[i]``), no frame
-        at all, or a skeleton that does not fit the features.
+        Joints that are not encoded stand as in `rest`. ValueError for a batch (take one with ``synthesis[i]``), no
+        frame at all, or a skeleton that does not fit the features.
         """
         if self.features.ndim != 2:
             raise ValueError(f"to_clip needs one character, got a batch of {len(self.features)}: take synthesis[i]")
@@ -321,7 +322,23 @@ STATE = struct.Struct("<8sQII")
 STATE_MAGIC = b"PFNNCHA1"
 
 
-def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, drift, dt, *, past=None, follow_height=False, limits=(None, None)) -> None:
+def begin(
+    rollout,
+    model,
+    spec,
+    normalizer,
+    window,
+    phase,
+    stride,
+    origin,
+    yaw,
+    drift,
+    dt,
+    *,
+    past=None,
+    follow_height=False,
+    limits=(None, None),
+) -> None:
     """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it."""
     mean, scale = _scaling(normalizer, spec)
     float32 = model_dtype(model) == np.float32
@@ -329,16 +346,31 @@ def begin(rollout, model, spec, normalizer, window, phase, stride, origin, yaw, 
     if spec.control is not None:
         offsets = np.array(spec.control.times, np.float64)
         if not abs(offsets).max() <= MOST_OFFSET * dt:
-            raise ValueError(f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames")
+            raise ValueError(
+                f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames"
+            )
         offsets /= dt
     rollout._open(
-        model, type(model) is SimplifiedPFNN, *window.shape[:2], spec.layout, float32, follow_height, mean, scale, *limits, stride, offsets, drift
+        model,
+        type(model) is SimplifiedPFNN,
+        *window.shape[:2],
+        spec.layout,
+        float32,
+        follow_height,
+        mean,
+        scale,
+        *limits,
+        stride,
+        offsets,
+        drift,
     )
     history = rollout._history()
     if past is None and history:
         past = _past(window, spec, origin, yaw, dt, history)
     rollout._start(window, phase, origin, yaw, past)
-    made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
+    made_of = repr(
+        (window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2])
+    )
     rollout._fingerprint, rollout._frame_seconds, rollout.spec = zlib.crc32(made_of.encode()), dt, spec
 
 
@@ -368,7 +400,9 @@ def _window(init_window, model, spec) -> tuple[np.ndarray, bool]:
     length = window.shape[-2]
     for name, wanted in (("in_dim", spec.in_dim(length)), ("out_dim", spec.out_dim)):
         if getattr(model, name, wanted) != wanted:
-            raise ValueError(f"model has {name} {getattr(model, name)}, the spec with a window of {length} frames asks for {wanted}")
+            raise ValueError(
+                f"model has {name} {getattr(model, name)}, the spec with a window of {length} frames asks for {wanted}"
+            )
     single = window.ndim == 2
     return np.ascontiguousarray(window[None] if single else window), single
 
@@ -470,7 +504,9 @@ def check_path(path, characters: int | None) -> tuple[np.ndarray, np.ndarray]:
     if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or positions.shape[-2] < 1:
         raise ValueError(f"path positions must have shape (M, 3) or (B, M, 3), got {positions.shape}")
     if not single and len(positions) != characters:
-        raise ValueError(f"path positions are of {len(positions)} characters, shape {positions.shape}, not of {characters}")
+        raise ValueError(
+            f"path positions are of {len(positions)} characters, shape {positions.shape}, not of {characters}"
+        )
     if yaw.shape != positions.shape[:-1]:
         raise ValueError(f"path yaw must have shape {positions.shape[:-1]}, got {yaw.shape}")
     if single:

@@ -1,4 +1,5 @@
-"""The loop of a roll-out in plain NumPy, written from the contract: one character, float64, one frame after the other."""
+"""The loop of a roll-out in plain NumPy, written from the contract: one character, float64, one frame after the
+other."""
 
 import numpy as np
 from scipy.spatial.transform import Rotation
@@ -45,9 +46,7 @@ def turned(rotation, angle, representation):
     return np.concatenate([m[:, 0], m[:, 1]])
 
 
-def rollout(
-    predict, spec, mean, scale, window, phase, dts, stride, *, drift=None, origin=(0, 0, 0), yaw=0.0
-):
+def rollout(predict, spec, mean, scale, window, phase, dts, stride, *, drift=None, origin=(0, 0, 0), yaw=0.0):
     """``predict(x (in_dim,), phase) -> (out_dim,)``. drift: None or a dict of Drift's arguments."""
     window = np.array(window, float)
     root, facing, turn = np.array(origin, float), float(yaw), 0.0

@@ -36,7 +36,7 @@ def test_springs_against_an_integrator():
     goal, facing = np.array([0.7, 1.1]), 1.2
 
     def slope(_, s):
-        place, velocity, acceleration, angle, spin = s[0:2], s[2:4], s[4:6], s[6], s[7]
+        velocity, acceleration, angle, spin = s[2:4], s[4:6], s[6], s[7]
         jerk = -2 * y * acceleration - y * y * (velocity - goal)
         return [*velocity, *acceleration, *jerk, spin, -2 * turn * spin - turn * turn * (angle - facing)]
 
@@ -88,7 +88,9 @@ def test_trust_in_the_network():
     root = (1.0, 2.0, 0.5)
     foreseen = np.array([[0.1, 0.4, np.sin(0.2), np.cos(0.2)]] * 3)
     alone = step_control(new_control(root), (0.0, 0.0, math.nan), root=root)
-    mixed = step_control(new_control(root), (0.0, 0.0, math.nan), root=root, foreseen=foreseen, settings=(*SETTINGS[:4], 0.6))
+    mixed = step_control(
+        new_control(root), (0.0, 0.0, math.nan), root=root, foreseen=foreseen, settings=(*SETTINGS[:4], 0.6)
+    )
     x, _, z = Rotation.from_rotvec([0, 0.5, 0]).apply([0.1, 0, 0.4])
     seen = np.array([1 + x, 2 + z, 0.7])
     for row, plain, t in zip(mixed, alone, TIMES, strict=True):
@@ -348,10 +350,12 @@ def test_wrong_input(model, start):
         with pytest.raises(error, match="character"):
             Controller(character)
     for name, value, error in (
-        ("velocity_halflife", 0, ValueError), ("velocity_halflife", "x", TypeError), ("facing_halflife", -1, ValueError),
+        ("velocity_halflife", 0, ValueError), ("velocity_halflife", "x", TypeError),
+        ("facing_halflife", -1, ValueError),
         ("leash", -0.1, ValueError), ("max_speed", np.nan, ValueError), ("trust", 1.1, ValueError),
         ("lock_feet", 1, TypeError), ("lock_radius", -1, ValueError), ("lock_halflife", 0, ValueError),
-        ("fps", 0, ValueError), ("skeleton", 3, TypeError), ("skeleton", Skeleton(["a"], [-1], [[0, 0, 0]]), ValueError),
+        ("fps", 0, ValueError), ("skeleton", 3, TypeError),
+        ("skeleton", Skeleton(["a"], [-1], [[0, 0, 0]]), ValueError),
     ):  # fmt: skip
         with pytest.raises(error):
             controller_of(model, start, **{name: value})

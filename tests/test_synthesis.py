@@ -35,7 +35,9 @@ def a_window(spec, length=4, seed=0, batch=None):
         rotations += [2, 0, 0, 0]
         rotations /= np.linalg.norm(rotations, axis=-1, keepdims=True)
     elif spec.representation == "6d":
-        rotations[:] = np.concatenate(Rotation.random(len(rotations), rng=1).as_matrix()[:, :, :2].transpose(2, 0, 1), 1)
+        rotations[:] = np.concatenate(
+            Rotation.random(len(rotations), rng=1).as_matrix()[:, :, :2].transpose(2, 0, 1), 1
+        )
     window[..., 3 : spec.slices["joints"].stop] = rotations.reshape(*shape, -1)
     return window
 
@@ -311,7 +313,17 @@ def test_a_batch_equals_single_characters(dtype, frame):
     phases, strides, yaws = np.linspace(0, 0.9, 5), np.linspace(1, 2, 5), np.linspace(-2, 2, 5)
     origins, expected = np.arange(15.0).reshape(5, 3), np.random.default_rng(0).normal(0, 1, (5, 20, 3))
     many = synthesize(
-        model, spec, None, windows, phases, 20, 1 / 30, strides, drift=Drift(expected, yaw_rate=0.1), origin=origins, yaw=yaws
+        model,
+        spec,
+        None,
+        windows,
+        phases,
+        20,
+        1 / 30,
+        strides,
+        drift=Drift(expected, yaw_rate=0.1),
+        origin=origins,
+        yaw=yaws,
     )
     assert many.features.shape == (5, 20, spec.dim) and many.phase.shape == (5, 20)
     for i in range(5):
@@ -376,7 +388,10 @@ def test_thread_count_changes_no_bit():
 def test_state_and_restore():
     spec = spec_of(frame="heading")
     model, window = a_model(spec), a_window(spec)
-    make = lambda: Character(model, spec, None, window, 0.2, 1.3, drift=Drift((0, 0, 1), window=5), yaw=0.3)  # noqa: E731
+
+    def make():
+        return Character(model, spec, None, window, 0.2, 1.3, drift=Drift((0, 0, 1), window=5), yaw=0.3)
+
     character = make()
     for _ in range(8):
         character.step(0.1)
@@ -402,7 +417,15 @@ def test_restore_of_what_is_no_state():
     ]
     broken = bytearray(state)
     broken[-5] ^= 1
-    for wrong in (b"", b"x" * 10, state[:-1], state + b"x", bytes(broken), bytes(len(state)), *(o.state() for o in others)):
+    for wrong in (
+        b"",
+        b"x" * 10,
+        state[:-1],
+        state + b"x",
+        bytes(broken),
+        bytes(len(state)),
+        *(o.state() for o in others),
+    ):
         with pytest.raises(ValueError, match="state"):
             character.restore(wrong)
         assert character.state() == state
@@ -614,7 +637,8 @@ def test_wrong_steps():
     character = Character(a_model(spec), spec, None, a_window(spec), 0.2, 1.3)
     state = character.state()
     for dt, error in ((0, ValueError), (-1, ValueError), (np.nan, ValueError), (np.inf, ValueError), (None, TypeError),
-                      ("0.1", TypeError), (True, TypeError), ([0.1], TypeError), (10**400, ValueError), (1j, TypeError)):  # fmt: skip
+                      ("0.1", TypeError), (True, TypeError), ([0.1], TypeError), (10**400, ValueError),
+                      (1j, TypeError)):  # fmt: skip
         with pytest.raises(error, match="dt"):
             character.step(dt)
     read_only = np.zeros(spec.dim)
