@@ -44,7 +44,7 @@ CANDIDATES = {
     "64 hidden units": {"hidden": 64},
     "256 hidden units": {"hidden": 256},
     "stride 6": {"stride": 6},
-    "no leg points and contacts": {"legs": False},
+    "no leg points and contacts": {"legs": False, "contact_weight": 0.0},
 }
 
 COLUMNS = {

@@ -39,7 +39,9 @@ class Work:
         normalizer = trainer._normalizer if bare else train.normalizer
         self._skeleton, self._feet = trainer._skeleton, trainer._feet
         if not bare and self._skeleton is None:
-            self._skeleton = getattr(train, "skeleton", None)
+            self._skeleton = train.skeleton
+        if not bare and not self._feet and o["contact_weight"] > 0 and self._skeleton is not None:
+            self._feet = tuple(foot[0] for foot in self._skeleton.find_feet())  # the ankles
         self.fps = o["fps"] if bare or train.fps is None else float(train.fps)
         if spec is not None:
             self.layout = _layout.from_spec(spec, self._skeleton)

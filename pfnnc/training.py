@@ -76,7 +76,8 @@ class Trainer:
         the epoch before.
     contact_weight : float
         The article uses 5. Needs contact columns in the features, and, where the data are bare arrays, ``skeleton``
-        and ``feet`` (names or indices of joints, ``<joint>_end`` for an end site; one for each contact column).
+        and ``feet`` (names or indices of joints, ``<joint>_end`` for an end site; one for each contact column). A
+        `WindowDataset` of clips has a skeleton, whose ankles are the feet where its names tell them.
     rollout : int or sequence of int
         Steps that a window is rolled out in training, with the gradient through all of them. (4, 8, 16): the
         length for each third of ``t_max`` epochs.

@@ -1,5 +1,6 @@
 """Training: agreement with PyTorch, gradients against finite differences, schedules, what a run promises."""
 
+import copy
 import csv
 import math
 import sys
@@ -856,6 +857,21 @@ def test_contact_term_asks_for_what_it_needs():
             network(2, plain.dim), contact_weight=5.0, skeleton=skeleton(), feet=("LeftFoot", "RightFoot"), spec=plain
         )
         trainer.fit(bare, epochs=1)
+
+
+def test_a_dataset_of_clips_knows_skeleton_and_feet():
+    made = pfnnc.make_gait_clip("walk", seconds=3)
+    spec = FeatureSpec(len(made.clip.skeleton), contacts=True)
+    data = WindowDataset([made.clip], spec, [made.phase], input_len=2, output_len=2, normalizer=Normalizer())
+    model = SimplifiedPFNN(spec.in_dim(2), spec.out_dim, 8, seed=0)
+    told, asked = (
+        Trainer(copy.deepcopy(model), contact_weight=5.0, **options).fit(data, epochs=1).history
+        for options in ({}, {"skeleton": made.clip.skeleton, "feet": made.feet})
+    )
+    assert told == asked and told[0].terms["contact"] > 0
+    with pytest.raises(ValueError, match="needs skeleton= and feet= for this WindowDataset"):
+        bare = WindowDataset([spec.encode(made.clip, contacts=made.contacts)], spec, [made.phase], input_len=2, output_len=2)
+        Trainer(model, contact_weight=5.0).fit(bare, epochs=1)
 
 
 def test_rollout_asks_for_frames():
