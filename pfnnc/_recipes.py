@@ -96,7 +96,7 @@ ARTICLE = Recipe(
     joints="article",
     epochs=200,
     output_len=6,
-    training={"rollout": 4, "noise": 0.1, "average": 0.98, "clip_norm": 1.0},
+    training={"batch_size": 64, "rollout": 4, "noise": 0.1, "average": 0.99, "clip_norm": 1.0},
 )
 
 CONTROLLER = Recipe(
