@@ -111,6 +111,7 @@ def test_euler_against_exact_values(order):
         assert low <= back[1] <= high and (np.abs(back) <= np.pi).all()
     for q in exact.near_lock(order, 8):
         assert exact.ulps(pfnnc.quat_to_euler(q, order), exact.quat_to_euler(q, order)) <= 4
+    np.testing.assert_array_equal(pfnnc.quat_to_euler([1.0, 0, 0, 0], order), [0, 0, 0])
     locked = pfnnc.quat_to_euler(pfnnc.quat_from_euler([0.7, middle, 0.4], order), order)
     assert locked[2] == 0 and locked[1] == pytest.approx(middle, abs=1e-15)
 

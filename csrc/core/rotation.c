@@ -190,7 +190,7 @@ double pfnn_quat_yaw(const double q[4])
 /* ---- rotation vectors ---------------------------------------------------------------------- */
 
 /* The rotation vector of q times `share`: the direction of q's axis, signed so that the angle is at most pi. */
-static void log_times(double r[3], const double q[4], double share)
+void pfnn_rotation_log_one(double r[3], const double q[4], double share)
 {
     double s[4];
     int e;
@@ -208,12 +208,12 @@ static void log_times(double r[3], const double q[4], double share)
 
 void pfnn_quat_to_exp_map(double r[3], const double q[4])
 {
-    log_times(r, q, 1.0);
+    pfnn_rotation_log_one(r, q, 1.0);
 }
 
 void pfnn_quat_log(double r[3], const double q[4])
 {
-    log_times(r, q, 0.5);
+    pfnn_rotation_log_one(r, q, 0.5);
 }
 
 /* q = (cos |h|, sin |h| h / |h|), |h| finite. The norm is carried in two doubles, so that long vectors stay exact. */
@@ -357,7 +357,8 @@ static void shepperd(double q[4], const double m[9])
 
 /*
  * The rotation that is nearest to m in the sum of squares is the main eigenvector of
- * K = [[tr m, a, b, c], [a, ...]] (Bar-Itzhack 2000, "New Method for Extracting the Quaternion from a Rotation Matrix").
+ * K = [[tr m, a, b, c], [a, ...]] (Bar-Itzhack 2000, "New Method for Extracting the Quaternion from a Rotation
+ * Matrix").
  */
 static void nearest(double q[4], const double m[9])
 {
@@ -499,7 +500,7 @@ void pfnn_quat_to_euler(double angles[3], const double q[4], const int axes[3])
         inner = wrapped_sum(half_sum, -half_difference), outer = wrapped_sum(half_sum, half_difference);
     if (!proper) {
         outer *= sign;
-        middle = (middle - PI / 2) - PI_REST / 2;
+        middle -= PI / 2; /* without its rest, so that the identity has angles of 0 to the bit */
     }
     angles[0] = outer + 0.0;
     angles[1] = middle;
@@ -556,14 +557,9 @@ void pfnn_quat_mean(double r[4], const double sum[16])
 }
 
 
-/* ---- many at a time ------------------------------------------------------------------------ */
+/* ---- for the loops over many --------------------------------------------------------------- */
 
-/*
- * The loops in rotation_body.h mark what they cannot do by NaN in the first number. These items are done again here,
- * one by one and scaled, so that every norm from subnormal to 1e308 comes out right.
- */
-
-static void mul_scaled(double r[4], const double a[4], const double b[4])
+void pfnn_rotation_mul_one(double r[4], const double a[4], const double b[4])
 {
     double p[4], q[4];
     int e = 0, f = 0;
@@ -578,7 +574,7 @@ static void mul_scaled(double r[4], const double a[4], const double b[4])
     }
 }
 
-static void rotate_scaled(double r[3], const double q[4], const double v[3])
+void pfnn_rotation_rotate_one(double r[3], const double q[4], const double v[3])
 {
     double p[4], u[3];
     int e = 0, f = 0;
@@ -591,92 +587,4 @@ static void rotate_scaled(double r[3], const double q[4], const double v[3])
         for (int i = 0; i < 3; i++)
             r[i] = scalbn(r[i], f);
     }
-}
-
-void pfnn_quat_mul_n(double *r, const double *a, const double *b, int64_t count)
-{
-    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
-    for (int64_t n; count > 0; count -= n, r += 4 * n, a += 4 * n, b += 4 * n) {
-        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (kernels->mul(r, a, b, n))
-            for (int64_t i = 0; i < n; i++)
-                if (isnan(r[4 * i]))
-                    mul_scaled(r + 4 * i, a + 4 * i, b + 4 * i);
-    }
-}
-
-void pfnn_quat_rotate_n(double *r, const double *q, const double *v, int64_t count)
-{
-    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
-    for (int64_t n; count > 0; count -= n, r += 3 * n, q += 4 * n, v += 3 * n) {
-        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (kernels->rotate(r, q, v, n))
-            for (int64_t i = 0; i < n; i++)
-                if (isnan(r[3 * i]))
-                    rotate_scaled(r + 3 * i, q + 4 * i, v + 3 * i);
-    }
-}
-
-void pfnn_quat_normalize_n(double *r, const double *q, int64_t count)
-{
-    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
-    for (int64_t n; count > 0; count -= n, r += 4 * n, q += 4 * n) {
-        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (kernels->normalize(r, q, n))
-            for (int64_t i = 0; i < n; i++)
-                if (isnan(r[4 * i]))
-                    pfnn_quat_normalize(r + 4 * i, q + 4 * i);
-    }
-}
-
-static void log_n(double *r, const double *q, int64_t count, double share)
-{
-    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
-    for (int64_t n; count > 0; count -= n, r += 3 * n, q += 4 * n) {
-        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (kernels->log(r, q, n, share))
-            for (int64_t i = 0; i < n; i++)
-                if (isnan(r[3 * i]))
-                    log_times(r + 3 * i, q + 4 * i, share);
-    }
-}
-
-void pfnn_quat_to_exp_map_n(double *r, const double *q, int64_t count)
-{
-    log_n(r, q, count, 1.0);
-}
-
-void pfnn_quat_log_n(double *r, const double *q, int64_t count)
-{
-    log_n(r, q, count, 0.5);
-}
-
-/* Short vectors by one loop, long ones by another, the rest one by one. */
-static void exp_n(double *q, const double *r, int64_t count, double scale, void (*one)(double *, const double *))
-{
-    const pfnn_rotation_kernels *kernels = pfnn_rotation_kernels_get();
-    double longer[4 * PFNN_ROTATIONS];
-    for (int64_t n; count > 0; count -= n, q += 4 * n, r += 3 * n) {
-        n = count < PFNN_ROTATIONS ? count : PFNN_ROTATIONS;
-        if (!kernels->exp(q, r, n, scale))
-            continue;
-        kernels->exp_long(longer, r, n, scale);
-        for (int64_t i = 0; i < n; i++) {
-            if (!isnan(q[4 * i]))
-                continue;
-            memcpy(q + 4 * i, longer + 4 * i, 4 * sizeof *q);
-            if (isnan(q[4 * i]))
-                one(q + 4 * i, r + 3 * i);
-        }
-    }
-}
-
-void pfnn_exp_map_to_quat_n(double *q, const double *r, int64_t count)
-{
-    exp_n(q, r, count, 0.5, pfnn_exp_map_to_quat);
-}
-
-void pfnn_quat_exp_n(double *q, const double *r, int64_t count)
-{
-    exp_n(q, r, count, 1.0, pfnn_quat_exp);
 }

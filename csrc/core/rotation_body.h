@@ -2,10 +2,10 @@
  * rotation_body.h: rotations many at a time, in loops without branches that compilers vectorise.
  *
  * Included once for each instruction set: NAME(x) names the functions, TARGET stands before them, and PFNN_FUSED is set
- * where fma() is one instruction. Arrays are contiguous and do not overlap. Where an item is outside of what a loop can do (norms far
- * from 1, zero, not finite, half turns, long rotation vectors), its result is NaN, and the function returns non-zero:
- * rotation.c then does these items one by one. What an item's numbers are multiplied by goes through an array: written
- * in one loop, compilers compute it once for each number.
+ * where fma() is one instruction. Arrays are contiguous and do not overlap. Where an item is outside of what a loop can
+ * do (norms far from 1, zero, not finite, half turns, long vectors), its result is NaN, and the function returns
+ * non-zero: rotation_many.c then does these items one by one. What an item's numbers are multiplied by goes through an
+ * array: written in one loop, compilers compute it once for each number.
  */
 
 /* p + e = a b exactly, for products that neither overflow nor vanish. Without fma by Veltkamp's splitting. */

@@ -1,6 +1,4 @@
 /* skeleton.c: forward kinematics. */
-#include "skeleton.h"
-
 #include <string.h>
 
 #include "cpu.h"

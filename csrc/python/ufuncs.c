@@ -314,7 +314,8 @@ static const single singles[] = {
      ">>> float(quat_yaw([1.0, 0.0, 1.0, 0.0]))\n1.5707963267948966\n",
      yaw, 1, {4}, 1},
     {"quat_to_exp_map", "(4)->(3)",
-     "The rotation vector: axis times angle in radians, the angle in [0, pi] whatever the quaternion's sign or norm.\n\n"
+     "The rotation vector: axis times angle in radians, the angle in [0, pi] whatever the quaternion's sign or\n"
+     "norm.\n\n"
      "With w = 0 the first non-zero component of the axis is positive. A zero or non-finite quaternion gives NaN and\n"
      "raises the \"invalid\" floating-point flag (see `numpy.errstate`).\n\n"
      "Published code often returns half of it; that is `quat_log` here. Data made so is read with\n"
@@ -326,7 +327,7 @@ static const single singles[] = {
      ">>> exp_map_to_quat([0.0, 0.0, 0.0])\narray([1., 0., 0., 0.])\n",
      from_exp_map, 1, {3}, 4},
     {"exp_map_wrap", "(3)->(3)",
-     "The rotation vector of the same rotation that is no longer than pi; one that is short already is kept to the bit.\n\n"
+     "The rotation vector of the same rotation that is no longer than pi; a short one is kept to the bit.\n\n"
      ">>> exp_map_wrap([0.0, 4.0, 0.0])\narray([ 0.        , -2.28318531,  0.        ])\n",
      wrap, 1, {3}, 3},
     {"quat_log", "(4)->(3)",
@@ -339,7 +340,8 @@ static const single singles[] = {
      exponential, 1, {3}, 4},
     {"quat_to_matrix", "(4)->(3,3)",
      "The 3x3 rotation matrix, which maps column vectors, of a quaternion of any norm.\n\n"
-     ">>> quat_to_matrix([1.0, 0.0, 1.0, 0.0])\narray([[ 0.,  0.,  1.],\n       [ 0.,  1.,  0.],\n       [-1.,  0.,  0.]])\n",
+     ">>> quat_to_matrix([1.0, 0.0, 1.0, 0.0])\n"
+     "array([[ 0.,  0.,  1.],\n       [ 0.,  1.,  0.],\n       [-1.,  0.,  0.]])\n",
      to_matrix, 1, {4}, 9},
     {"quat_from_matrix", "(3,3)->(4)",
      "The unit quaternion, w >= 0, of the rotation that is nearest to a matrix in the sum of squares.\n\n"
@@ -351,13 +353,15 @@ static const single singles[] = {
      ">>> quat_to_6d([1.0, 0.0, 0.0, 0.0])\narray([1., 0., 0., 0., 1., 0.])\n",
      to_6d, 1, {4}, 6},
     {"quat_from_6d", "(6)->(4)",
-     "The unit quaternion, w >= 0, of two columns made orthonormal by Gram-Schmidt, the first keeping its direction.\n\n"
-     "Columns that are zero or parallel give NaN and the \"invalid\" flag. (Zhou and others 2019, \"On the Continuity of\n"
-     "Rotation Representations in Neural Networks\".)\n\n"
+     "The unit quaternion, w >= 0, of two columns made orthonormal by Gram-Schmidt; the first keeps its direction.\n\n"
+     "Columns that are zero or parallel give NaN and the \"invalid\" flag. (Zhou and others 2019, \"On the\n"
+     "Continuity of Rotation Representations in Neural Networks\".)\n\n"
      ">>> quat_from_6d([2.0, 0.0, 0.0, 5.0, 3.0, 0.0])\narray([1., 0., 0., 0.])\n",
      from_6d, 1, {6}, 4},
-    {"_quat_from_euler", "(3),(3)->(4)", "quat_from_euler with the order as three axis numbers.", from_euler, 2, {3, 3}, 4},
-    {"_quat_to_euler", "(4),(3)->(3)", "quat_to_euler with the order as three axis numbers.", to_euler, 2, {4, 3}, 3},
+    {"_quat_from_euler", "(3),(3)->(4)", "quat_from_euler with the order as three axis numbers.",
+     from_euler, 2, {3, 3}, 4},
+    {"_quat_to_euler", "(4),(3)->(3)", "quat_to_euler with the order as three axis numbers.",
+     to_euler, 2, {4, 3}, 3},
 };
 
 
@@ -478,8 +482,8 @@ static int add(PyObject *module, const void *row, const char *name, const char *
         data[i] = &loops[i];
         memcpy(types + i * (inputs + 1), loops[i].types, (size_t)inputs + 1);
     }
-    PyObject *ufunc = PyUFunc_FromFuncAndDataAndSignature(own, data, types, count, inputs, 1, PyUFunc_None, name, doc, 0,
-                                                          signature);
+    PyObject *ufunc = PyUFunc_FromFuncAndDataAndSignature(own, data, types, count, inputs, 1, PyUFunc_None, name, doc,
+                                                          0, signature);
     if (!ufunc)
         return -1;
     int failed = PyModule_AddObjectRef(module, name, ufunc);
