@@ -194,7 +194,8 @@ class MotionModel:
                 training.
             drift: the motion to hold to, see `Drift`. A model with control is better led by `path`.
             path: (positions (M, 3), yaw (M,)) wanted of the root from the next frame on, one row a frame of 1 / fps
-                seconds, for models with control; None: straight on at the speed of the start.
+                seconds, for models with control; None: where `drift` has a row a frame, the path that it expects, else
+                straight on at the speed of the start.
 
         Raises:
             ValueError, TypeError: as `synthesize`. FloatingPointError: a prediction is not finite.
@@ -319,7 +320,23 @@ class MotionModel:
             limits=tuple(np.ascontiguousarray(self.limits)),
         )  # fmt: skip
         speed = None if self.spec.control is None else np.array([self._speed(start, phase)])
+        if path is None and self.spec.control is not None:
+            path = self._path_of(drift, origin, yaw)
         follow(rollout, self.spec, window[None, -self.input_len :], path, speed)
+
+    def _path_of(self, drift, origin: np.ndarray, yaw: float) -> tuple[np.ndarray, np.ndarray] | None:
+        """The path that a drift correction with a row a frame expects: a model that wanted another one would fight it."""
+        if drift is None:
+            return None
+        _, by_phase, expected, rates = drift
+        if expected is None or by_phase or expected.shape[1] < 2 or (rates is None and self.spec.frame == "heading"):
+            return None
+        velocity, frames = expected[0], expected.shape[1]
+        facing = yaw + np.cumsum(np.broadcast_to(0.0 if rates is None else rates, frames)) / self.fps
+        if self.spec.frame == "heading":
+            c, s = np.cos(facing), np.sin(facing)
+            velocity = np.stack([c * velocity[:, 0] + s * velocity[:, 2], velocity[:, 1], c * velocity[:, 2] - s * velocity[:, 0]], 1)
+        return (origin + np.cumsum(velocity, axis=0) / self.fps)[None], facing[None]
 
     def _at_own_rate(self, start: Clip) -> Clip:
         """A start at the model's frame rate, its last frame kept."""

@@ -407,3 +407,17 @@ class _Wild:
 
     def __call__(self, x, phase):
         return 100 * self.model(x, phase)
+
+
+def test_a_drift_with_a_row_a_frame_is_the_path_that_is_wanted(controller, walk):
+    """A model that wants to go straight on would fight the correction of a turn."""
+    start, n, rate = walk.clip[:30], 60, 0.8
+    yaw = float(pfnnc.quat_yaw(start.rotations[-1, 0])) + rate * np.arange(1, n + 1) / 30
+    steps = np.stack([np.sin(yaw), np.zeros(n), np.cos(yaw)], 1) * 1.1 / 30
+    path = (start.root_positions[-1] + np.cumsum(steps, axis=0), yaw)
+    drift = pfnnc.Drift(np.tile([0.0, 0.0, 1.1], (n, 1)), yaw_rate=np.full(n, rate))
+    by_drift = controller.synthesize(start, n, phase=0.25, drift=drift)
+    by_both = controller.synthesize(start, n, phase=0.25, drift=drift, path=path)
+    np.testing.assert_allclose(by_drift.root_positions, by_both.root_positions, rtol=0, atol=1e-4)
+    straight = controller.synthesize(start, n, phase=0.25, drift=pfnnc.Drift([0.0, 0.0, 1.1]))
+    assert np.abs(straight.root_positions - by_drift.root_positions).max() > 0.1
