@@ -123,7 +123,7 @@ CONTROLLER = Recipe(
         "rollout": (4, 8, 16),
         "noise": 0.05,
         "window_noise": 0.1,
-        "contact_weight": 2.0,
+        "contact_weight": 0.5,
         "root_weight": 0.1,
         "points_weight": 0.3,
         "phase_weight": 0.05,
@@ -252,12 +252,12 @@ def spec_of(
         joints = len(skeleton) if same else list(skeleton.names)
     else:
         joints = recipe.joints
-        named = skeleton.names if isinstance(joints, int) else set(joints)
+        named = skeleton.names if isinstance(joints, (int, np.integer)) else set(joints)
         rest = {name: q for name, q in moving_joints(clips)[1].items() if name not in named}
     soles = ()
     if recipe.legs:
         options = {"points": None, "contacts": True, **options}
-    if options.get("points", ()) is None or options.get("contacts"):
+    if options.get("points", ()) is None or _check.flag(options.get("contacts", False), "contacts"):
         points, soles = leg_points(skeleton, recipe.feet)
         options["points"] = points if options.get("points", ()) is None else options["points"]
     if recipe.times:

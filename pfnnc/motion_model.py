@@ -151,7 +151,7 @@ class MotionModel:
         seed, progress = _check.integer(seed, "seed", least=0), _check.flag(progress, "progress")
         if max_seconds is not None:
             _check.number(max_seconds, "max_seconds", least=0)
-        epochs = recipe.epochs if epochs is None else _check.integer(epochs, "epochs", least=0)
+        epochs = recipe.epochs if epochs is None else _check.integer(epochs, "epochs", least=0, most=1 << 40)
         labels = _recipes.check_labels(phases, clips)
         spec, feet, rest = _recipes.spec_of(recipe, clips)
         stride = _stride(clips, labels)

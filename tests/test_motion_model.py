@@ -275,6 +275,8 @@ def test_wrong_training_input_is_named(walk, turn):
         (dict(feet=("nobody", "LeftFoot")), ValueError, "nobody"),
         (dict(feet=3), TypeError, "feet"),
         (dict(kernel="x"), ValueError, "kernel"),
+        (dict(contacts=np.zeros(3)), TypeError, "contacts"),
+        (dict(epochs=2**70), ValueError, "epochs"),
         (dict(mirror=3), TypeError, "mirror"),
         (dict(progress=3), TypeError, "progress"),
         (dict(normalize="x"), ValueError, "columns|normalize"),
