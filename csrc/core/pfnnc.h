@@ -528,6 +528,10 @@ typedef struct pfnn_array {
  * PFNN_ERROR_VALUE where it is damaged or something else. The error says why; *store is NULL then.
  */
 PFNN_API pfnn_status pfnn_store_open(pfnn_store **store, const char *path, const char *kind, pfnn_error *error);
+
+/* The same from the bytes of a file, which are copied; `name` is what errors call them. */
+PFNN_API pfnn_status pfnn_store_open_bytes(pfnn_store **store, const void *bytes, size_t length, const char *name,
+                                           const char *kind, pfnn_error *error);
 PFNN_API void pfnn_store_close(pfnn_store *store);
 
 /* The array of that name: PFNN_ERROR_VALUE where there is none or where it is not of `type` and of so many dimensions. */

@@ -40,6 +40,15 @@ static uint32_t checksum(const unsigned char *p, uint64_t length)
     return ~crc;
 }
 
+/* Move what was read to the next aligned address; the memory has ALIGN bytes to spare. */
+static void align(pfnn_store *store, size_t length)
+{
+    size_t shift = (ALIGN - ((uintptr_t)store->memory & (ALIGN - 1))) & (ALIGN - 1);
+    memmove(store->memory + shift, store->memory, length);
+    store->data = (const unsigned char *)store->memory + shift;
+    store->length = length;
+}
+
 /* The whole file into aligned memory, growing as it is read: nothing is allocated on the word of a header. */
 static pfnn_status read_file(pfnn_store *store, const char *path, pfnn_error *error)
 {
@@ -65,10 +74,7 @@ static pfnn_status read_file(pfnn_store *store, const char *path, pfnn_error *er
     if (!store->memory || !whole)
         return pfnn_fail(error, PFNN_ERROR_MEMORY, -1, "no memory for %s", path);
 
-    size_t shift = (ALIGN - ((uintptr_t)store->memory & (ALIGN - 1))) & (ALIGN - 1);
-    memmove(store->memory + shift, store->memory, length);
-    store->data = (const unsigned char *)store->memory + shift;
-    store->length = length;
+    align(store, length);
     return PFNN_OK;
 }
 
@@ -145,6 +151,25 @@ static pfnn_status check(pfnn_store *store, const char *path, const char *kind, 
         if (!read_entry(&array, store, i))
             return pfnn_fail(error, PFNN_ERROR_VALUE, i, "%s is no %s file of pfnnc: entry %u is wrong", path, kind, i);
     return PFNN_OK;
+}
+
+pfnn_status pfnn_store_open_bytes(pfnn_store **result, const void *bytes, size_t length, const char *name,
+                                  const char *kind, pfnn_error *error)
+{
+    pfnn_store *store = *result = NULL;
+    if (!(store = calloc(1, sizeof *store)) || length > SIZE_MAX - ALIGN || !(store->memory = malloc(length + ALIGN))) {
+        free(store);
+        return pfnn_fail(error, PFNN_ERROR_MEMORY, -1, "no memory for %s", name);
+    }
+    if (length)
+        memcpy(store->memory, bytes, length);
+    align(store, length);
+    pfnn_status status = check(store, name, kind, error);
+    if (status == PFNN_OK)
+        *result = store;
+    else
+        pfnn_store_close(store);
+    return status;
 }
 
 pfnn_status pfnn_store_open(pfnn_store **result, const char *path, const char *kind, pfnn_error *error)

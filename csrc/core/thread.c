@@ -6,6 +6,15 @@
  */
 #include "pfnnc.h"
 
+#ifdef __wasm__ /* no threads there */
+void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *context)
+{
+    (void)threads;
+    for (int64_t i = 0; i < count; i++)
+        task(context, i);
+}
+#else
+
 #ifdef _WIN32
 #include <process.h>
 #include <windows.h>
@@ -94,3 +103,4 @@ void pfnn_parallel(int threads, int64_t count, pfnn_task task, void *context)
     for (int64_t i = 0; i < started; i++)
         join(others[i]);
 }
+#endif /* __wasm__ */
