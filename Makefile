@@ -8,7 +8,7 @@ WARNINGS = -Wall -Wextra -Wshadow -Wconversion -Werror
 SANITIZERS = address,undefined
 CORE = $(wildcard csrc/core/*.c)
 
-.PHONY: demo test bench lint sanitize sanitize-here torch lib dist clean
+.PHONY: demo test bench lint sanitize sanitize-here torch lib wasm dist clean
 
 demo: $(BIN)/python
 	$(BIN)/python -m pip install -q ".[plot]"
@@ -53,6 +53,15 @@ build/lib/libpfnnc.a: $(CORE:csrc/core/%.c=build/lib/%.o)
 
 build/lib/libpfnnc.so: $(CORE:csrc/core/%.c=build/lib/%.o)
 	$(CC) -shared -pthread $^ -lm -o $@
+
+# The core for the page of `pfnnc play`, by the C compiler that PyPI has.
+WASM_CORE = control cpu crowd error features forward frame ik kernel kernel_portable layers network rollout rotation \
+	rotation_kernels shares skeleton store thread
+wasm: $(BIN)/python
+	$(BIN)/python -m pip install -q ziglang==0.17.1
+	$(BIN)/python -m ziglang cc -target wasm32-wasi -mexec-model=reactor -std=c11 -O2 -msimd128 -ffp-contract=off \
+	-fno-math-errno -fno-trapping-math -fvisibility=hidden -ffunction-sections -fdata-sections -Wl,--gc-sections \
+	-Wl,--strip-all -Icsrc/core csrc/wasm/player.c $(WASM_CORE:%=csrc/core/%.c) -o pfnnc/viewer/player.wasm
 
 dist: $(BIN)/python
 	$(BIN)/python -m pip install -q build

@@ -9,7 +9,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 
-from . import __version__, cli_compare, cli_demo, cli_export, cli_look, cli_model
+from . import __version__, cli_compare, cli_demo, cli_export, cli_look, cli_model, cli_play
 from .cli_read import Failure
 
 EXAMPLES = """\
@@ -19,6 +19,7 @@ pfnnc train clips/ -o out/                   learn a character
 pfnnc synth out/ -o new.bvh --seconds 20     let it walk
 pfnnc eval out/                              its report
 pfnnc view new.bvh recording.bvh -o a.html   look at two motions side by side
+pfnnc play out/                              a page in which the character is steered
 """
 
 
@@ -33,7 +34,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"pfnnc {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where in the program an error came from")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    for module in (cli_demo, cli_look, cli_model, cli_compare, cli_export):
+    for module in (cli_demo, cli_look, cli_model, cli_play, cli_compare, cli_export):
         module.add_commands(commands)
     return parser
 

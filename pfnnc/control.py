@@ -264,7 +264,7 @@ class Controller:
         a, b = self._before, self._now
         if a is b:
             return b
-        turn = (b.yaw - a.yaw + math.pi) % (2 * math.pi) - math.pi
+        turn = math.remainder(b.yaw - a.yaw, 2 * math.pi)
         return Pose(
             a.root_position + share * (b.root_position - a.root_position),
             quat_slerp(a.rotations, b.rotations, share),

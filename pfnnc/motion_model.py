@@ -239,6 +239,13 @@ class MotionModel:
 
     def save(self, path: str | os.PathLike) -> None:
         """Write one checksummed file, whole or not at all (OSError)."""
+        _store.save(path, "motion-model", *self._contents())
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the file that `save` writes."""
+        return _store.pack("motion-model", *self._contents())
+
+    def _contents(self) -> tuple[dict, dict]:
         arrays = {
             **self.model._to_arrays("model."),
             "normalizer.mean": np.asarray(self.normalizer.mean_, "<f8"),
@@ -273,7 +280,7 @@ class MotionModel:
             "cadence": self.cadence,
             "history": [dataclasses.asdict(report) for report in self.history],
         }
-        _store.save(path, "motion-model", arrays, settings)
+        return arrays, settings
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> MotionModel:

@@ -12,7 +12,11 @@
 #include <string.h>
 
 #define PI 3.14159265358979323846
+#ifdef __wasm__
 #define EXPORT(name) __attribute__((export_name(#name), visibility("default")))
+#else
+#define EXPORT(name) PFNN_API
+#endif
 
 enum { MOST_LEGS = 8, LEG_NUMBERS = 7, LONGEST = 10 };
 
@@ -43,6 +47,7 @@ static struct {
     pfnn_foot_lock locks[MOST_LEGS];
     size_t n_legs;
     void *y, *workspace;
+    double *row;    /* (dim) of features */
     double *wanted; /* (times, 3) */
     double *points; /* (joints + ends, 3) */
     double *between, *turns, *bench; /* rotations shown, world rotations, workspace of the core */
@@ -157,6 +162,7 @@ static pfnn_status reserve(void)
         return pfnn_fail(&me.error, PFNN_ERROR_VALUE, -1, "the network does not fit the layout");
     me.y = malloc(out_dim * d);
     me.workspace = malloc(pfnn_net_workspace(&me.net, me.net.config.type, 1, 1));
+    me.row = calloc((size_t)me.layout.dim, d);
     me.wanted = calloc(me.steering.times, 3 * d);
     me.points = calloc(joints + (size_t)me.n_ends, 3 * d);
     me.before.rotations = calloc(joints, 4 * d);
@@ -164,8 +170,8 @@ static pfnn_status reserve(void)
     me.between = calloc(joints, 4 * d);
     me.turns = calloc(joints, 4 * d);
     me.bench = calloc(joints * 11 + (size_t)pfnn_skeleton_pose_workspace(me.skeleton.joints, 1), d);
-    if (!me.y || !me.workspace || !me.wanted || !me.points || !me.before.rotations || !me.now.rotations || !me.between ||
-        !me.turns || !me.bench)
+    if (!me.y || !me.workspace || !me.row || !me.wanted || !me.points || !me.before.rotations || !me.now.rotations ||
+        !me.between || !me.turns || !me.bench)
         return pfnn_fail(&me.error, PFNN_ERROR_MEMORY, -1, "no memory");
     return PFNN_OK;
 }
@@ -200,11 +206,20 @@ static void rotation(double q[4], const double *column)
         memcpy(q, column, 4 * sizeof *q);
 }
 
+/* the roll-out's last frame in the network's own precision, which is what Character.step returns */
+static void read_row(void)
+{
+    const double *row = pfnn_rollout_features(me.rollout);
+    for (int32_t i = 0; i < me.layout.dim; i++)
+        me.row[i] = me.net.config.type == PFNN_FLOAT32 ? (double)(float)row[i] : row[i];
+}
+
 /* the pose of the roll-out's last frame, as pfnnc.synthesis.rotations_of and Controller make it */
 static void read_pose(pose *p)
 {
-    const double *row = pfnn_rollout_features(me.rollout);
+    const double *row = me.row;
     double *q = p->rotations, phase;
+    read_row();
     pfnn_rollout_root(me.rollout, 0, p->root, &p->yaw, &phase);
     memcpy(p->velocity, pfnn_rollout_velocity(me.rollout), sizeof p->velocity);
     for (int i = 0; i < 2; i++)
@@ -226,9 +241,8 @@ static void read_pose(pose *p)
 static void lock_feet(pose *p)
 {
     bool down[MOST_LEGS] = {0};
-    const double *row = pfnn_rollout_features(me.rollout);
     for (size_t i = 0; i < me.n_legs; i++)
-        down[i] = row[me.layout.contacts + (int32_t)i] > 0.5;
+        down[i] = me.row[me.layout.contacts + (int32_t)i] > 0.5;
     pfnn_quat_normalize_n(p->rotations, p->rotations, me.skeleton.joints);
     pfnn_lock_feet(me.locks, p->rotations, &me.skeleton, p->root, me.legs, me.n_legs, down, me.frame, 0.15, 0.08, me.bench);
 }
@@ -370,10 +384,16 @@ EXPORT(player_step) int player_step(double dt, double x, double z, double facing
     return 1;
 }
 
+/* Hold feet that stand from now on, or do not. */
 EXPORT(player_lock) void player_lock(int on)
 {
     me.locking = on && me.n_legs > 0;
     memset(me.locks, 0, sizeof me.locks);
+    if (!me.locking)
+        return;
+    lock_feet(&me.now);
+    if (pfnn_rollout_count(me.rollout) == 0) /* both are the start */
+        memcpy(me.before.rotations, me.now.rotations, (size_t)me.skeleton.joints * 4 * sizeof *me.now.rotations);
 }
 
 EXPORT(player_points) const double *player_points(void)

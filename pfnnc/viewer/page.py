@@ -89,11 +89,16 @@ def write_trials(path: str | os.PathLike, trials: Sequence[Sequence[Clip]], *, t
 
 
 def _write(path, heading: str, data: dict) -> None:
-    source = {kind: files(__package__).joinpath(f"page.{kind}").read_text("utf-8") for kind in ("html", "css", "js")}
-    page = Template(source["html"]).substitute(
+    write_html(path, "page.html", heading, data, styles=("page.css",), scripts=("scene.js", "page.js"))
+
+
+def write_html(path, template: str, heading: str, data: dict, *, styles: Sequence[str], scripts: Sequence[str]) -> None:
+    """One file of a template of this folder, its styles and scripts, and data as JSON; whole or not at all."""
+    folder = files(__package__)
+    page = Template(folder.joinpath(template).read_text("utf-8")).substitute(
         title=html.escape(heading),
-        style=source["css"],
-        script=source["js"],
+        style="\n".join(folder.joinpath(name).read_text("utf-8") for name in styles),
+        script="\n".join(folder.joinpath(name).read_text("utf-8") for name in scripts),
         data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     )
     with written_whole(path, "w", encoding="utf-8") as file:
@@ -121,7 +126,7 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
     root = np.ascontiguousarray(points[:, 0], np.float32)
     offset = points - root[:, None].astype(np.float64)
     step = max(1e-4, float(np.abs(offset).max(initial=0.0)) / 32767)
-    feet = _feet(clip, i, feet)
+    feet = feet_of(clip, i, feet)
     if contact is not None:
         contact = bools(contact, f"contacts[{i}]")
         if contact.dtype != np.bool_ or contact.shape != (len(clip), len(feet)):
@@ -137,12 +142,12 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
         "size": size,
         "floor": floor,
         "step": step,
-        "root": _base64(root, "<f4"),
-        "points": _base64(np.rint(offset / step), "<i2"),
+        "root": base64_of(root, "<f4"),
+        "points": base64_of(np.rint(offset / step), "<i2"),
         "bones": [list(bone) for bone in bones],
         "feet": feet,
-        "phase": None if phase is None else _base64(phase, "<f4"),
-        "contacts": None if contact is None else _base64(contact, "|u1"),
+        "phase": None if phase is None else base64_of(phase, "<f4"),
+        "contacts": None if contact is None else base64_of(contact, "|u1"),
     }
 
 
@@ -156,7 +161,8 @@ def clip_geometry(clip: Clip) -> tuple[np.ndarray, list[tuple[int, int, float, i
     return points, [(child, parent, width * size, side) for child, parent, width, side in bones], size, floor
 
 
-def _base64(array, dtype: str) -> str:
+def base64_of(array, dtype: str) -> str:
+    """An array's bytes as text."""
     return base64.b64encode(np.ascontiguousarray(array).astype(dtype).tobytes()).decode("ascii")
 
 
@@ -198,7 +204,7 @@ def _look(parent: str, child: str) -> tuple[float, int]:
     return width, 2
 
 
-def _feet(clip: Clip, i: int, feet) -> list[list[int]]:
+def feet_of(clip: Clip, i: int, feet) -> list[list[int]]:
     if feet is None:
         try:
             return [list(map(int, foot)) for foot in clip.skeleton.find_feet()]
