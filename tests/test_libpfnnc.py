@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference_network import forward as forward_float64
 from test_network import KINDS, data, make
 
 import pfnnc
@@ -105,6 +106,35 @@ def test_c_computes_the_same_bits(tmp_path, forward, kernel, activation):
     assert result.returncode == 0, result.stderr
     got = np.array([float.fromhex(line) for line in result.stdout.split()], np.float32)
     assert np.array_equal(got.reshape(9, -1), model(x, phase))
+
+
+@pytest.fixture(scope="module")
+def forward_arm64(tmp_path_factory):
+    """The same program for AArch64: the core's C and NEON paths, compiled for another processor."""
+    if not shutil.which("aarch64-linux-gnu-gcc") or not shutil.which("qemu-aarch64"):
+        pytest.skip("needs a C compiler for AArch64 and qemu-user to run what it makes")
+    folder = tmp_path_factory.mktemp("arm64")
+    (folder / "forward.c").write_text(FORWARD)
+    options = "-std=c11 -O1 -ffp-contract=off -Wall -Wextra -Werror -static -pthread".split()
+    sources = [folder / "forward.c", *sorted((ROOT / "csrc/core").glob("*.c"))]
+    command = ["aarch64-linux-gnu-gcc", *options, f"-I{ROOT / 'csrc/core'}", *sources, "-lm", "-o", folder / "forward"]
+    subprocess.run(command, check=True)
+    return folder / "forward"
+
+
+@pytest.mark.parametrize("isa", ["neon", "portable"])
+def test_arm64_is_within_the_same_tolerance(tmp_path, forward_arm64, isa):
+    for kernel, activation in KINDS:
+        model = make(kernel=kernel, activation=activation)
+        model.save(tmp_path / "a.pfnn")
+        x, phase = data(9)
+        text = " ".join(float(v).hex() for v in [*x.ravel(), *phase])
+        command = ["qemu-aarch64", "-E", f"PFNNC_ISA={isa}", forward_arm64, tmp_path / "a.pfnn", "9"]
+        result = subprocess.run(command, input=text, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+        got = np.array([float.fromhex(line) for line in result.stdout.split()]).reshape(9, -1)
+        right = forward_float64(model, x, phase)
+        assert np.abs(got - right).max() <= 1e-6 * np.abs(right).max()
 
 
 def test_c_refuses_what_is_no_network(tmp_path, forward):
