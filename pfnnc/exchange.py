@@ -25,6 +25,7 @@ def load_torch_checkpoint(path: str | os.PathLike, *, beta=8.0, kernel="rbf", ac
     """
     import torch
 
+    path = _check.path(path)
     with open(path, "rb") as file:
         try:
             content = torch.load(file, map_location="cpu", weights_only=True)
@@ -62,6 +63,7 @@ def load_safetensors(path: str | os.PathLike, *, beta=None, kernel=None, activat
     """
     from safetensors import SafetensorError, safe_open
 
+    path = _check.path(path)
     with open(path, "rb"):
         pass  # FileNotFoundError and its like, as for every other file
     try:

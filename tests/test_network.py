@@ -348,6 +348,16 @@ def test_state_dict_round_trip_and_copies():
     assert model.fc1.weights.any() and other.fc1.weights.any()
 
 
+@pytest.mark.parametrize("load", [SimplifiedPFNN.load, pfnnc.Trainer.load, pfnnc.MotionModel.load])
+def test_a_descriptor_is_no_path(load):
+    reading, writing = os.pipe()
+    os.close(writing)
+    for wrong in (None, True, 3.5, reading):
+        with pytest.raises(TypeError):
+            load(wrong)
+    os.close(reading)  # nobody else has closed it
+
+
 def test_load_state_dict_is_all_or_nothing():
     model = make(seed=1)
     before = model.state_dict()
