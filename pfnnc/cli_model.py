@@ -374,6 +374,8 @@ def evaluate_motion(args: argparse.Namespace) -> None:
     elif len(args.references) == 1:
         reports = [_evaluate_pair(args)]
     else:
+        if not Path(args.first).exists():
+            raise Failure(f"{args.first}: no such file or folder")
         if Path(args.first).is_dir():
             raise Failure(f"{args.first}: no {MODEL_NAME} in this folder")
         raise Failure(f"a motion needs one recording to be compared with, got {len(args.references)}")

@@ -305,6 +305,7 @@ def test_blind_test(capsys, trained, tmp_path):
         (["synth", "{trained}", "-o", "{empty}/x.bvh", "--seconds", "1e12"], "more than 1000000 frames"),
         (["demo", "-o", "{bad}"], "bad.bvh"),
         (["demo", "-o", "{empty}", "--seconds", "0.01"], "expected 1 to 600"),
+        (["eval", "nowhere"], "nowhere: no such file or folder"),
         (["eval", "{clips}/walk0.bvh", "{clips}/other.bvh"], "predicted has"),
         (["eval", "{clips}/walk0.bvh"], "needs one recording"),
         (["eval", "{clips}/walk0.bvh", "{clips}/walk0.bvh"], "two different"),
