@@ -8,7 +8,9 @@ from .cli_read import new_file, read_model, wrote
 
 def add_commands(commands) -> None:
     play = commands.add_parser("play", help="a page in which a character is steered", description=play_model.__doc__)
-    play.add_argument("model", nargs="?", metavar="MODEL", help="a trained folder or file; default: a small model of made clips")
+    play.add_argument(
+        "model", nargs="?", metavar="MODEL", help="a trained folder or file; default: a small model of made clips"
+    )
     play.add_argument("-o", "--output", metavar="PAGE.html", default="play.html", help="default: play.html")
     play.add_argument("--force", action="store_true", help="write over a page that exists")
     play.set_defaults(run=play_model)

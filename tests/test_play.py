@@ -104,7 +104,9 @@ def test_command(capsys, tmp_path, model):
     model.save(file)
     assert main(["play", str(file), "-o", str(page), "--force"]) == 0
     assert "pfnnc play: model" in page.read_text("utf-8")
-    assert main(["play", str(tmp_path), "-o", str(file), "--force"]) == 1 and "that is an input" in capsys.readouterr().err
+    assert (
+        main(["play", str(tmp_path), "-o", str(file), "--force"]) == 1 and "that is an input" in capsys.readouterr().err
+    )
     assert main(["play", str(tmp_path / "none")]) == 1 and "No such file" in capsys.readouterr().err
     assert model.to_bytes() == file.read_bytes()
 
@@ -115,9 +117,10 @@ DRIVER = r"""
 const fs = require("fs");
 const Player = new Function(fs.readFileSync(process.argv[2], "utf8") + "\nreturn Player;")();
 const { data, log, lock } = JSON.parse(fs.readFileSync(process.argv[3], "utf8"));
-const bytes = (text) => { const b = Buffer.from(text, "base64"); return b.buffer.slice(b.byteOffset, b.byteOffset + b.length); };
+const bytes = (text) => new Uint8Array(Buffer.from(text, "base64")).buffer;
 (async () => {
-  const player = await Player.open(bytes(data.wasm), bytes(data.model), new Float64Array(bytes(data.start)), data.legs.flat());
+  const begin = new Float64Array(bytes(data.start));
+  const player = await Player.open(bytes(data.wasm), bytes(data.model), begin, data.legs.flat());
   player.lock(lock);
   const rows = [], begun = performance.now();
   for (const [dt, x, z, facing] of log) {
@@ -127,7 +130,9 @@ const bytes = (text) => { const b = Buffer.from(text, "base64"); return b.buffer
   }
   const frames = player.state.frames, spent = performance.now() - begun;
   const troubles = [];
-  for (const wrong of [[0, 0, 0], [1, NaN, 0], [11, 0, 0]]) try { player.step(...wrong); } catch (e) { troubles.push(e.message); }
+  for (const wrong of [[0, 0, 0], [1, NaN, 0], [11, 0, 0]]) {
+    try { player.step(...wrong); } catch (e) { troubles.push(e.message); }
+  }
   const cut = new Uint8Array(bytes(data.model)).slice(0, 5000).buffer;
   await Player.open(bytes(data.wasm), cut, [0], []).catch((e) => troubles.push(e.message));
   console.log(JSON.stringify({ rows, ms: spent / frames, troubles }));
@@ -148,7 +153,7 @@ def test_webassembly_steps_as_python_does(tmp_path, model, lock):
     assert ran.returncode == 0, ran.stderr
     shown = json.loads(ran.stdout)
     rows, expected = np.array(shown["rows"]), steered(model, LOG, lock)
-    print(f"WebAssembly: {shown['ms']:.3f} ms a step, off by {abs(rows[:, :expected.shape[1]] - expected).max():.1e}")
+    print(f"WebAssembly: {shown['ms']:.3f} ms a step, off by {abs(rows[:, : expected.shape[1]] - expected).max():.1e}")
     assert_allclose(rows[:, : expected.shape[1]], expected, rtol=0, atol=1e-3)
     assert all("is none" in text for text in shown["troubles"][:3]) and len(shown["troubles"]) == 4
     assert "the model is no motion-model file" in shown["troubles"][3]
@@ -173,7 +178,12 @@ def test_c_steps_as_python_does_to_the_bit(tmp_path, model):
     core.player_step.argtypes = [ctypes.c_double] * 4
     size = ctypes.c_size_t
     data, begin, legs = model.to_bytes(), start_numbers(model, *start_of(model)), np.array(legs_of(model))
-    pointers = (ctypes.c_void_p(begin.ctypes.data), size(begin.size), ctypes.c_void_p(legs.ctypes.data), size(len(legs)))
+    pointers = (
+        ctypes.c_void_p(begin.ctypes.data),
+        size(begin.size),
+        ctypes.c_void_p(legs.ctypes.data),
+        size(len(legs)),
+    )
     assert core.player_open(data, size(len(data)), *pointers), core.player_error()
     expected, rows = steered(model, LOG), []
     for dt, x, z, facing in LOG:
@@ -187,10 +197,13 @@ def test_c_steps_as_python_does_to_the_bit(tmp_path, model):
 # ---- a browser
 
 KEYS = """<script>
-function key(code, down) { document.dispatchEvent(new KeyboardEvent(down ? "keydown" : "keyup", { code, bubbles: true })); }
+function key(code, down) {
+  document.dispatchEvent(new KeyboardEvent(down ? "keydown" : "keyup", { code, bubbles: true }));
+}
 function go(seconds) { for (let t = 0; t < seconds - 1e-9; t += 1 / 60) advance(1 / 60); }
 ready.then(() => {
-  const places = [], note = () => places.push([...player.state.root, player.state.velocity[0], player.state.velocity[2]]);
+  const places = [];
+  const note = () => { const s = player.state; places.push([...s.root, s.velocity[0], s.velocity[2]]); };
   note(); go(1); note();
   key("KeyW", true); go(3); note();
   key("ShiftLeft", true); go(2); note();
@@ -213,8 +226,8 @@ def test_keys_in_a_browser(tmp_path, page):
     held.write_text(page.read_text("utf-8").replace("</body>", KEYS), "utf-8")
     kept = ROOT / "build"
     kept.mkdir(exist_ok=True)
-    options = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", f"--user-data-dir={tmp_path / 'profile'}",
-               "--window-size=1200,760", "--virtual-time-budget=4000"]  # fmt: skip
+    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,760"]
+    options = [browser, *options, "--virtual-time-budget=4000", f"--user-data-dir={tmp_path / 'profile'}"]
     ran = subprocess.run([*options, "--dump-dom", held.as_uri()], capture_output=True, text=True, timeout=300)
     found = re.search(r"<title>(\{.*?\})</title>", ran.stdout, re.S)
     assert found, ran.stdout[:500] + ran.stderr[-1000:]

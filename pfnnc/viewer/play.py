@@ -1,4 +1,4 @@
-"""One HTML file in which a character is steered: the model's bytes and the C core, compiled to WebAssembly, are in it."""
+"""One HTML file in which a character is steered: the model and the C core, compiled to WebAssembly, are in it."""
 
 import os
 from importlib.resources import files
@@ -61,7 +61,9 @@ def write_play_page(path: str | os.PathLike, model: MotionModel | None = None, *
 def page_data(model: MotionModel, title: str) -> dict:
     """What the page needs of a model."""
     if model.spec.control is None:
-        raise ValueError(f"model has no trajectory to be steered by: preset {model.preset!r} trains without; use 'controller'")
+        raise ValueError(
+            f"model has no trajectory to be steered by: preset {model.preset!r} trains without; use 'controller'"
+        )
     clip, phase = start_of(model)
     points, bones, size, _ = clip_geometry(clip)
     walk, jog = speeds_of(model)
