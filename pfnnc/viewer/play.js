@@ -47,7 +47,7 @@ function advance(dt) {
   timing.spent += performance.now() - begun;
   const state = player.state;
   timing.frames += state.frames - before;
-  if (state.frames !== before) trail.push([state.root[0], 0, state.root[2]]);
+  if (state.frames !== before) trail.push([state.root[0], shown.floor, state.root[2]]);
   if (trail.length > TRAIL) trail.shift();
 }
 
@@ -125,7 +125,7 @@ function measure(now) {  // twice a second
 function press(event, down) {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   const action = ACTIONS[event.code];
-  if (!action) return;
+  if (!action || (down && event.target.matches?.("input[type=range]") && event.code.startsWith("Arrow"))) return;
   if (action !== "jog") event.preventDefault();
   held[down ? "add" : "delete"](action);
   light();
@@ -162,6 +162,7 @@ stage.addEventListener("contextmenu", (event) => event.preventDefault());
 byId("reset").addEventListener("click", home);
 byId("lock").addEventListener("change", (event) => player?.lock(event.target.checked));
 byId("pace").addEventListener("input", pace);
+byId("pace").addEventListener("pointerup", (event) => event.target.blur());  // the arrows steer again
 function pace() { byId("pace-shown").textContent = `${Number(byId("pace").value).toFixed(1)} m/s`; }
 
 // ---- begin

@@ -65,7 +65,7 @@ def page_data(model: MotionModel, title: str) -> dict:
             f"model has no trajectory to be steered by: preset {model.preset!r} trains without; use 'controller'"
         )
     clip, phase = start_of(model)
-    points, bones, size, _ = clip_geometry(clip)
+    points, bones, size, floor = clip_geometry(clip)
     walk, jog = speeds_of(model)
     return {
         "title": title,
@@ -73,7 +73,7 @@ def page_data(model: MotionModel, title: str) -> dict:
             "count": points.shape[1],
             "bones": [list(bone) for bone in bones],
             "size": size,
-            "floor": 0.0,
+            "floor": floor,
             "feet": feet_of(clip, 0, None),
         },
         "frame": 1 / model.fps,
