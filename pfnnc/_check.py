@@ -27,6 +27,8 @@ def array(value, name: str, shape: Shape | None = None, *, dtype=None, finite: b
         raise ValueError(f"{name} must be an array of numbers, got {error}") from None
     except TypeError:  # an object that looks like a sequence and is none
         raise TypeError(f"{name} must be an array of real numbers, got {type(value).__name__}") from None
+    if result.dtype.kind == "b" and result.ndim == 0:  # as in `number`: not one that somebody has counted
+        raise TypeError(f"{name} must be a number, got {value!r}")
     if result.dtype.kind not in "biuf":
         raise TypeError(f"{name} must be an array of real numbers, got dtype {result.dtype}")
     wanted = np.dtype(dtype) if dtype is not None else result.dtype
