@@ -210,3 +210,18 @@ def test_a_character_in_c_walks_as_in_python(tmp_path, library, preset):
     assert run(program, tmp_path / "none.pfnn").returncode == 1
     model.model.save(tmp_path / "net.pfnn")
     assert "it holds a network" in run(program, tmp_path / "net.pfnn").stderr
+
+
+CHECK = ["error", "forward", "kernel", "kernel_neon", "kernel_portable", "cpu", "network", "shares", "thread", "crowd"]
+
+
+def test_the_forward_pass_on_aarch64(tmp_path):
+    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
+        if not shutil.which(tool):
+            pytest.skip(f"needs {tool}: a compiler for AArch64 and an emulator of it")
+    sources = [ROOT / "csrc/tests/check_network.c", *(ROOT / f"csrc/core/{name}.c" for name in CHECK)]
+    command = ["aarch64-linux-gnu-gcc", "-static", "-std=c11", "-O2", "-ffp-contract=off", f"-I{ROOT / 'csrc/core'}", *sources]
+    subprocess.run([*command, "-lm", "-lpthread", "-o", tmp_path / "check"], check=True)
+    for isa in ("neon", "portable"):
+        result = run("qemu-aarch64", "-E", f"PFNNC_ISA={isa}", tmp_path / "check")
+        assert result.returncode == 0 and f"{isa}: 186 cases, 0 wrong" in result.stdout, result.stdout + result.stderr

@@ -15,7 +15,7 @@ enum {
     CHUNK_ROWS = 264, /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
     GROUP = 2,        /* panels that are worked on at a time */
     FEW_BLENDED = 16, /* rows a segment from which on a crowd's short cut pays: matrices blended beforehand, */
-    FEW_ON_THE_WAY = 60, /* or at each call */
+    FEW_ON_THE_WAY = 96, /* or at each call */
     WIDE = 4          /* where so few rows are computed that tiles have so many panels, reading is the slower part */
 };
 
@@ -185,7 +185,9 @@ static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, i
 static bool is_crowd(const pfnn_net *net, pfnn_type type, int64_t rows)
 {
     int64_t few = net->crowd && net->crowd->nets ? FEW_BLENDED : FEW_ON_THE_WAY;
-    return net->crowd && rows >= few * net->crowd->segments && arithmetic(net, type) == net->config.type;
+    if (!net->crowd || rows < few * net->crowd->segments || arithmetic(net, type) != net->config.type)
+        return false;
+    return net->crowd->nets || net->crowd->rank <= PFNN_TILE_PANELS; /* what one block's blends find room for */
 }
 
 /* bytes of a crowd's index and of where its segments begin */

@@ -73,18 +73,6 @@ static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int
     const pfnn_net *net = f->net;
     int64_t in = net->config.size[layer], out = net->config.size[layer + 1], whole = out / PANEL;
 
-    if (f->rank && !f->blended) {
-        REAL share[PFNN_MAX_KERNELS];
-        for (int j = 0; j < f->config->kernels; j++)
-            share[j] = (REAL)f->basis[k * f->config->kernels + j];
-        pfnn_blend blend = {.to = w, .w = (const REAL *)net->weights[layer] + row * out + p * PANEL, .w_row = out,
-                            .matrix = in * out, .depth = tile->depth, .panels = panels, .width = out - p * PANEL,
-                            .share = share, .kernels = f->config->kernels};
-        f->kernels->blend[TYPE](&blend);
-        tile->w = w;
-        tile->w_panel = tile->depth * PANEL;
-        return PACKED;
-    }
     if (net->half[layer]) {
         int64_t padded = pfnn_padded(out, PANEL);
         tile->w = net->half[layer] + (k * in + row) * padded + p * PANEL;
@@ -106,42 +94,98 @@ static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int
     return PACKED;
 }
 
+/* y (rows, padded) of one layer as it is made: tiles of rows, and the block of inputs that is worked on. */
+typedef struct NAME(layer_work) {
+    const forward *f;
+    int layer;
+    REAL *y, *a, *w;
+    const REAL *share; /* of the matrices */
+    split tiles;
+    int64_t in, out, padded, row, depth;
+} NAME(layer_work);
+
+/* Add what matrix k gives to panels [p, p + panels), whose weights `tile` has. */
+static void NAME(run_tiles)(const NAME(layer_work) *l, pfnn_tile tile, form how, int k, int64_t p, int64_t panels)
+{
+    tile.c_row = l->padded;
+    tile.depth = l->depth;
+    tile.share_row = share_row(l->f);
+    for (int64_t t = 0; t < l->tiles.count; t++) {
+        int64_t at = split_at(l->tiles, t);
+        tile.a = l->a + at * l->depth;
+        tile.c = l->y + at * l->padded + p * PANEL;
+        tile.share = l->share + at * tile.share_row + k;
+        multiply(l->f, TYPE, how, tile, split_at(l->tiles, t + 1) - at, panels);
+    }
+}
+
+/* One block by the matrices as they are. */
+static void NAME(run_block)(const NAME(layer_work) *l)
+{
+    const pfnn_net *net = l->f->net;
+    int matrices = l->f->rank ? l->f->rank : l->f->config->kernels;
+    int64_t whole = (net->half[l->layer] ? l->padded : l->out) / PANEL, most = split_at(l->tiles, 1);
+    bool wide = l->tiles.count == 1 && widest(l->f->kernels, TYPE, most) >= WIDE;
+    int64_t group = wide ? PFNN_TILE_PANELS : GROUP;
+
+    for (int k = 0; k < matrices; k++)
+        for (int64_t p = 0, panels; p < l->padded / PANEL; p += panels) {
+            panels = p < whole ? least(whole - p, group) : 1;
+            pfnn_tile tile = {.depth = l->depth};
+            form how = NAME(find_weights)(&tile, l->f, l->layer, k, l->row, p, panels, l->w);
+            tile.next = next_block(net, l->layer, k, l->row, l->depth, p * PANEL);
+            NAME(run_tiles)(l, tile, how, k, p, panels);
+        }
+}
+
+/* One block by the blends that a crowd's segment needs, made as it goes. */
+static void NAME(run_block_blending)(const NAME(layer_work) *l)
+{
+    const pfnn_net *net = l->f->net;
+    int kernels = l->f->config->kernels, rank = l->f->rank;
+    int64_t all = l->padded / PANEL, group = PFNN_TILE_PANELS / rank > 1 ? PFNN_TILE_PANELS / rank : 1;
+    REAL share[PFNN_TILE_PANELS * PFNN_MAX_KERNELS];
+    for (int i = 0; i < rank * kernels; i++)
+        share[i] = (REAL)l->f->basis[i];
+
+    for (int64_t p = 0, panels; p < all; p += panels) {
+        panels = least(all - p, group);
+        pfnn_blend blend = {
+            .to = l->w, .w = (const REAL *)net->weights[l->layer] + l->row * l->out + p * PANEL, .w_row = l->out,
+            .matrix = l->in * l->out, .depth = l->depth, .panels = panels, .width = l->out - p * PANEL, .share = share,
+            .blends = rank, .kernels = kernels,
+        };
+        l->f->kernels->blend[TYPE](&blend);
+        for (int k = 0; k < rank; k++) {
+            pfnn_tile tile = {.w = l->w + k * panels * l->depth * PANEL, .w_panel = l->depth * PANEL};
+            NAME(run_tiles)(l, tile, PACKED, k, p, panels);
+        }
+    }
+}
+
 /* y (rows, padded) of one layer. */
 static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x, int64_t first, int64_t rows,
                         const REAL *share, const chunk_space *space)
 {
     int64_t in = f->net->config.size[layer], out = f->net->config.size[layer + 1];
     int64_t padded = pfnn_padded(out, PANEL), blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
-    bool on_the_way = f->rank && !f->blended;
-    int64_t whole = (f->net->half[layer] || on_the_way ? padded : out) / PANEL;
-    int matrices = f->rank ? f->rank : f->config->kernels;
-    REAL *a = space->a;
-    split tiles = split_rows(rows, f->kernels->tile_rows);
-    bool wide = tiles.count == 1 && widest(f->kernels, TYPE, rows) >= WIDE;
-    int64_t group = wide || on_the_way ? PFNN_TILE_PANELS : GROUP;
+    NAME(layer_work) l = {
+        .f = f, .layer = layer, .y = y, .a = space->a, .w = space->w, .in = in, .out = out, .padded = padded,
+        .share = share + (f->rank ? f->config->kernels : 0), .tiles = split_rows(rows, f->kernels->tile_rows),
+    };
 
     NAME(start_with_bias)(y, padded, f, layer, share, rows);
-    share += f->rank ? f->config->kernels : 0;
     for (int64_t b = 0; b < blocks; b++) {
-        int64_t row = in * b / blocks, depth = in * (b + 1) / blocks - row;
-        for (int64_t t = 0; t < tiles.count; t++) {
-            int64_t at = split_at(tiles, t);
-            NAME(pack_rows)(a + at * depth, x, first + at, split_at(tiles, t + 1) - at, row, depth);
+        l.row = in * b / blocks;
+        l.depth = in * (b + 1) / blocks - l.row;
+        for (int64_t t = 0; t < l.tiles.count; t++) {
+            int64_t at = split_at(l.tiles, t), count = split_at(l.tiles, t + 1) - at;
+            NAME(pack_rows)(l.a + at * l.depth, x, first + at, count, l.row, l.depth);
         }
-        for (int k = 0; k < matrices; k++)
-            for (int64_t p = 0, panels; p < padded / PANEL; p += panels) {
-                panels = p < whole ? least(whole - p, group) : 1;
-                pfnn_tile tile = {.c_row = padded, .depth = depth, .share_row = share_row(f)};
-                form how = NAME(find_weights)(&tile, f, layer, k, row, p, panels, space->w);
-                tile.next = next_block(f->net, layer, k, row, depth, p * PANEL);
-                for (int64_t t = 0; t < tiles.count; t++) {
-                    int64_t at = split_at(tiles, t);
-                    tile.a = a + at * depth;
-                    tile.c = y + at * padded + p * PANEL;
-                    tile.share = share + at * share_row(f) + k;
-                    multiply(f, TYPE, how, tile, split_at(tiles, t + 1) - at, panels);
-                }
-            }
+        if (f->rank && !f->blended)
+            NAME(run_block_blending)(&l);
+        else
+            NAME(run_block)(&l);
     }
 }
 

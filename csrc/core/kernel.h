@@ -51,15 +51,15 @@ typedef void (*pfnn_tile_function)(const pfnn_tile *tile);
 /* [rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers. */
 typedef pfnn_tile_function pfnn_tile_table[PFNN_TILE_ROWS][PFNN_TILE_PANELS];
 
-/* Matrices to blend into packed panels. */
+/* Blends of matrices, as packed panels. */
 typedef struct pfnn_blend {
-    void *to;            /* (panels, depth, panel) */
-    const void *w;       /* rows of the first matrix */
+    void *to;              /* (blends, panels, depth, panel) */
+    const void *w;         /* rows of the first matrix */
     int64_t w_row, matrix; /* elements from row to row and from matrix to matrix */
     int64_t depth, panels;
-    int64_t width;       /* columns that there are */
-    const void *share;   /* (kernels) */
-    int kernels;
+    int64_t width;         /* columns that there are */
+    const void *share;     /* (blends, kernels) */
+    int blends, kernels;
 } pfnn_blend;
 
 /* What an instruction set provides, for float [PFNN_FLOAT32] and double [PFNN_FLOAT64]. */

@@ -120,22 +120,29 @@ TILES(TILE)
 #undef TILE
 #endif
 
-static FORCE_INLINE VEC NAME(blended)(const pfnn_blend *b, const REAL *from, int64_t width)
+static FORCE_INLINE VEC NAME(blended)(const pfnn_blend *b, const REAL *share, const REAL *from, int64_t width)
 {
     VEC sum = V_SET1(0);
     for (int k = 0; k < b->kernels; k++, from += b->matrix)
-        sum = V_FMA(V_SET1(((const REAL *)b->share)[k]), width < LANES ? V_PART(from, width) : V_LOAD(from), sum);
+        sum = V_FMA(V_SET1(share[k]), width < LANES ? V_PART(from, width) : V_LOAD(from), sum);
     return sum;
 }
 
-/* Panels of sum_k share_k W_k. */
+/* Panels of sum_k share_k W_k, all blends of a place at once, so that the matrices are read once. */
 static void NAME(blend)(const pfnn_blend *b)
 {
-    for (int64_t i = 0; i < b->depth; i++)
-        for (int64_t j = 0; j < b->panels * PANEL; j += LANES) {
+    int64_t columns = b->panels * PANEL;
+    for (int64_t i = 0; i < b->depth; i++) {
+        const REAL *from = (const REAL *)b->w + i * b->w_row;
+        for (int k = 0; k < b->kernels; k++)
+            for (int64_t j = 0; j < columns; j += PANEL)
+                PREFETCH((const char *)(from + k * b->matrix + j) + 8 * b->w_row * (int64_t)sizeof(REAL));
+        for (int64_t j = 0; j < columns; j += LANES) {
             REAL *to = (REAL *)b->to + (j / PANEL * b->depth + i) * PANEL + j % PANEL;
-            V_STORE(to, NAME(blended)(b, (const REAL *)b->w + i * b->w_row + j, b->width - j));
+            for (int n = 0; n < b->blends; n++, to += b->depth * columns)
+                V_STORE(to, NAME(blended)(b, (const REAL *)b->share + n * b->kernels, from + j, b->width - j));
         }
+    }
 }
 
 static void NAME(relu)(void *x, int64_t count)
