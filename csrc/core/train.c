@@ -201,6 +201,24 @@ static void trajectory_backward(const pfnn_trainer *t, const pfnn_train_batch *b
 }
 
 
+/* ---- threads ------------------------------------------------------------------------------ */
+
+enum { ROWS_WORTH = 128 };                  /* of geometry: half a millisecond */
+static const double PRODUCTS_WORTH = 1e7;   /* multiplications: a tenth of a millisecond */
+
+/* As many threads as the work is worth: starting one costs some 20 microseconds. */
+static int worth(int threads, double work, double least)
+{
+    return work < least ? 1 : threads;
+}
+
+/* multiplications of a layer over so many rows */
+static double products(const pfnn_net_config *net, int layer, int64_t rows)
+{
+    return (double)rows * net->kernels * net->size[layer] * net->size[layer + 1];
+}
+
+
 /* ---- the two real types ------------------------------------------------------------------- */
 
 #define REAL float
@@ -372,7 +390,8 @@ static pfnn_status roll_forward(pfnn_trainer *t, const pfnn_train_batch *batch, 
 
     memset(w->losses, 0, (size_t)(w->rows * PFNN_TERMS) * sizeof *w->losses);
     memset(w->dvalid, 0, (size_t)(w->rows * w->steps * t->config.frame.dim) * sizeof *w->dvalid);
-    pfnn_parallel(threads, w->rows, begin_window, &job);
+    const int by_row = worth(threads, (double)w->rows, ROWS_WORTH);
+    pfnn_parallel(by_row, w->rows, begin_window, &job);
     for (job.step = 0; job.step < w->steps; job.step++) {
         const int64_t at = job.step * w->rows;
         for (int64_t i = 0; i < w->rows; i++)
@@ -382,12 +401,12 @@ static pfnn_status roll_forward(pfnn_trainer *t, const pfnn_train_batch *batch, 
                                                w->phase + at, w->rows, error);
         if (status != PFNN_OK)
             return status;
-        pfnn_parallel(threads, w->rows, input_window, &job);
+        pfnn_parallel(by_row, w->rows, input_window, &job);
         if (is_double(t))
             network_forward_double(t, job.step, threads);
         else
             network_forward_float(t, job.step, threads);
-        pfnn_parallel(threads, w->rows, output_window, &job);
+        pfnn_parallel(by_row, w->rows, output_window, &job);
     }
     return PFNN_OK;
 }
@@ -398,18 +417,19 @@ static void roll_backward(pfnn_trainer *t, const pfnn_train_batch *batch, int th
     const size_t real = is_double(t) ? sizeof(double) : sizeof(float);
     window_job job = {t, batch, 0};
 
+    const int by_row = worth(threads, (double)w->rows, ROWS_WORTH);
     memset(w->dsequence, 0, (size_t)(w->rows * (t->config.length + w->steps) * t->config.frame.dim) * real);
     memset(w->dphase, 0, (size_t)w->rows * sizeof *w->dphase);
     memset(w->droot, 0, (size_t)w->rows * 3 * sizeof *w->droot);
     for (job.step = w->steps - 1; job.step >= 0; job.step--) {
         if (w->steps > 1 || batch->weight[PFNN_TERM_TRAJECTORY] > 0)
-            pfnn_parallel(threads, w->rows, output_backward_window, &job);
+            pfnn_parallel(by_row, w->rows, output_backward_window, &job);
         if (is_double(t))
             network_backward_double(t, job.step, threads);
         else
             network_backward_float(t, job.step, threads);
         if (job.step > 0)
-            pfnn_parallel(threads, w->rows, input_backward_window, &job);
+            pfnn_parallel(by_row, w->rows, input_backward_window, &job);
     }
 }
 
@@ -472,7 +492,7 @@ static void make_gradient(pfnn_trainer *t, const pfnn_gradient_sink *sink, int t
     threads = threads < w->threads ? threads : w->threads;
     for (int l = PFNN_LAYERS - 1; l >= 0; l--)
         pfnn_layer_weights_gradient(&t->config.net, l, w->input[l], w->share, w->doutput[l], w->rows * w->steps, sink, w->layer,
-                                    threads);
+                                    worth(threads, products(&t->config.net.config, l, w->rows * w->steps), PRODUCTS_WORTH));
 }
 
 /* The factor that keeps the norm of the whole gradient at or below `clip`. */

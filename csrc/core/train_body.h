@@ -324,7 +324,8 @@ static void NAME(network_forward)(pfnn_trainer *t, int step, int threads)
     for (int l = 0; l < PFNN_LAYERS; l++) {
         const int64_t in = net->config.size[l], out = net->config.size[l + 1];
         REAL *y = l + 1 < PFNN_LAYERS ? (REAL *)w->input[l + 1] + at * out : (REAL *)w->output + at * out;
-        pfnn_layer_forward(y, net, l, (REAL *)w->input[l] + at * in, share, w->rows, w->layer, threads);
+        pfnn_layer_forward(y, net, l, (REAL *)w->input[l] + at * in, share, w->rows, w->layer,
+                           worth(threads, products(&net->config, l, w->rows), PRODUCTS_WORTH));
         if (l + 1 < PFNN_LAYERS)
             NAME(activate)(y, &net->config, w->rows * out);
     }
@@ -348,7 +349,8 @@ static void NAME(network_backward)(pfnn_trainer *t, int step, int threads)
         memset(dx, 0, (size_t)(w->rows * in) * sizeof *dx);
         pfnn_layer_gradients gradients = {.dx = dx, .dshare = dshare};
         const REAL *x = (const REAL *)w->input[l] + at * in;
-        pfnn_layer_backward(&gradients, net, l, x, share, (REAL *)w->doutput[l] + at * out, w->rows, w->layer, threads);
+        pfnn_layer_backward(&gradients, net, l, x, share, (REAL *)w->doutput[l] + at * out, w->rows, w->layer,
+                            worth(threads, products(&net->config, l, w->rows), PRODUCTS_WORTH));
         if (l > 0)
             NAME(activate_backward)(dx, x, &net->config, w->rows * in);
     }
