@@ -213,6 +213,8 @@ class WindowDataset:
             array = np.asarray(indices)
         except (TypeError, ValueError) as error:
             raise type(error)(f"indices must be a list of integers, got {type(indices).__name__}") from None
+        if array.ndim == 0 and array.dtype.kind not in "iu":
+            raise TypeError(f"indices must be a list of integers, got {type(indices).__name__}")
         if array.ndim != 1:
             raise ValueError(f"indices must have shape (B,), got {array.shape}")
         if array.size == 0:

@@ -55,7 +55,7 @@ class Normalizer:
 
         ``names`` (F,) of the columns (``spec.columns``) make `report` readable.
         """
-        several = isinstance(features, (list, tuple)) and features and all(depth(part) >= 2 for part in features)
+        several = isinstance(features, (list, tuple)) and any(depth(part) >= 2 for part in features)
         parts = [
             _check.array(part, f"features[{i}]" if several else "features", (..., "F"))
             for i, part in enumerate(features if several else [features])

@@ -218,8 +218,7 @@ def phase_mean(phases, weights=None) -> float:
     w = array(1.0 if weights is None else weights, "weights", dtype=np.float64)
     if (bad := w < 0).any():
         raise ValueError(f"{at('weights', w, bad)} is negative")
-    _fits(w, "weights", p.shape, "phases")
-    if w.ndim > p.ndim or not w.any():
+    if _fits(w, "weights", p.shape, "phases") != p.shape or not w.any():
         raise ValueError(f"weights must fit phases of shape {p.shape} and have a positive sum, got {weights!r}")
     w = np.broadcast_to(w / w.max(), p.shape)
     angle = 2 * np.pi * p.astype(np.float64)

@@ -321,7 +321,7 @@ class LoopClocks(_core.LoopClocks):
         ``tracks``: RootTracks of one kind (dimensions and rotations alike); ``which`` (n,): the track of each
         character, by place in ``tracks``; None where there are as many tracks as characters.
         """
-        tracks = list(tracks)
+        tracks = _check.sequence(tracks, "tracks", "RootTracks")
         for i, track in enumerate(tracks):
             if not isinstance(track, RootTrack):
                 raise TypeError(f"tracks[{i}] must be a RootTrack, got {type(track).__name__}")
@@ -355,7 +355,7 @@ def blend_motions(motions, weights):
     >>> ahead[0].round(9)
     array([0.  , 0.  , 0.15])
     """
-    motions = list(motions)
+    motions = _check.sequence(motions, "motions", "motions")
     if not motions:
         raise ValueError("motions must have at least one motion")
     shares = _shares(weights, len(motions))
@@ -390,7 +390,7 @@ def blend_tracks(tracks, weights) -> RootTrack:
     >>> round(both.duration, 9), round(both.stride, 9)
     (0.85, 2.1)
     """
-    tracks = list(tracks)
+    tracks = _check.sequence(tracks, "tracks", "RootTracks")
     if not tracks:
         raise ValueError("tracks must have at least one track")
     for i, track in enumerate(tracks):

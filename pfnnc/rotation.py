@@ -7,12 +7,10 @@ floating-point flag, which ``numpy.errstate(invalid="raise")`` turns into an err
 ``max(1, |result|)``.
 """
 
-import operator
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from . import _core
+from . import _check, _core
 from ._core import (
     exp_map_to_quat,
     exp_map_wrap,
@@ -72,13 +70,10 @@ def _axes(order: str) -> np.ndarray:
 
 def _along(value: ArrayLike, name: str, axis: int, width: int) -> tuple[np.ndarray, int]:
     """``value`` with ``axis`` moved in front of its last one, and the axis counted from 0."""
-    array = np.asarray(value)
+    array = _check.array(value, name, finite=False)
     if array.ndim < 2 or array.shape[-1] != width:
         raise ValueError(f"{name} must have shape (..., {width}) with an axis to go along, got {array.shape}")
-    try:
-        index = operator.index(axis)
-    except TypeError:
-        raise TypeError(f"axis must be an integer, got {type(axis).__name__}") from None
+    index = _check.integer(axis, "axis")
     if not -array.ndim <= index < array.ndim or index % array.ndim == array.ndim - 1:
         raise ValueError(f"axis must be an axis of {name} other than its last, got {index} for shape {array.shape}")
     index %= array.ndim
@@ -94,6 +89,7 @@ def quat_from_euler(angles: ArrayLike, order: str) -> np.ndarray:
     >>> quat_from_euler([0.0, 0.0, np.pi], "ZXY").round(15)
     array([0., 0., 1., 0.])
     """
+    angles = _check.array(angles, "angles", (..., 3), finite=False)
     return _core._quat_from_euler(angles, _axes(order))
 
 
@@ -106,6 +102,7 @@ def quat_to_euler(q: ArrayLike, order: str) -> np.ndarray:
     >>> quat_to_euler([1.0, 0.0, 1.0, 0.0], "YXZ").round(6)
     array([1.570796, 0.      , 0.      ])
     """
+    q = _check.array(q, "q", (..., 4), finite=False)
     return _core._quat_to_euler(q, _axes(order))
 
 

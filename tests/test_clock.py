@@ -366,3 +366,5 @@ def test_crowd_state_and_errors():
         crowd.consume([None, None])
     assert crowd.state() == before
     assert LoopClocks([]).consume([]).shape == (0, 3)
+    with pytest.raises(TypeError, match="tracks must be a sequence"):
+        LoopClocks([1.0]).consume(None)

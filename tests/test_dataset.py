@@ -199,6 +199,7 @@ def test_normalizer_refuses():
         (None, TypeError),
         ("ab", TypeError),
         ([np.zeros((2, 3)), np.zeros((2, 4))], ValueError),
+        ([np.zeros((2, 3)), None], TypeError),
         (np.array([["a"]]), TypeError),
         (3.0, ValueError),
     ]:
@@ -302,7 +303,7 @@ def test_batch_fills_what_it_is_given():
         ([0.5], TypeError),
         ([True], TypeError),
     ]
-    + [([[0]], ValueError), (0, ValueError), (None, (TypeError, ValueError)), ("a", (TypeError, ValueError))],
+    + [([[0]], ValueError), (0, ValueError), (None, TypeError), ("a", TypeError)],
 )
 def test_batch_refuses(indices, error):
     rows, phase = rows_and_phase(100)

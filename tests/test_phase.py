@@ -487,6 +487,7 @@ def test_mean_is_a_phase(values):
         (([0.1, 0.2], [1, 2, 3]), ValueError, "weights"),
         (([0.1, 0.2], [[1, 2], [1, 2]]), ValueError, "weights"),
         (([0.1, 0.2], [np.nan, 1]), ValueError, r"weights\[0\]"),
+        (([[0.1]], [1, 2]), ValueError, "weights"),
         ((["x"],), TypeError, "phases"),
     ],
 )

@@ -435,9 +435,22 @@ def test_wrong_types(wrong):
     ):
         with pytest.raises(TypeError):
             function(wrong)
-    for function in (pfnnc.quat_mean, pfnnc.quat_unroll):
-        with pytest.raises((TypeError, ValueError)):
+    for function, name in (
+        (pfnnc.quat_mean, "q"),
+        (pfnnc.quat_unroll, "q"),
+        (pfnnc.exp_map_unroll, "r"),
+        (lambda q: pfnnc.quat_to_euler(q, "XYZ"), "q"),
+        (lambda q: pfnnc.quat_from_euler(q, "XYZ"), "angles"),
+    ):
+        with pytest.raises(TypeError, match=f"^{name} must be an array of real numbers"):
             function(wrong)
+
+
+@pytest.mark.parametrize("huge", [2**63, 2**70, -(10**400)])
+def test_a_huge_integer_is_a_wrong_value_or_type(huge):
+    for function in (pfnnc.quat_from_euler, pfnnc.quat_to_euler):
+        with pytest.raises((TypeError, ValueError)):
+            function(huge, "XYZ")
 
 
 def test_wrong_shapes_and_options():
@@ -457,6 +470,9 @@ def test_wrong_shapes_and_options():
     q = random_quats(6).reshape(2, 3, 4)
     for axis in (2, -1, 3, -4):
         with pytest.raises(ValueError, match="axis"):
+            pfnnc.quat_unroll(q, axis=axis)
+    for axis in (True, 0.0, None):
+        with pytest.raises(TypeError, match="axis"):
             pfnnc.quat_unroll(q, axis=axis)
     for axis in (None, 1.0, "0", (0, 1)):
         with pytest.raises(TypeError, match="axis"):
