@@ -241,23 +241,29 @@ def test_state_crosses_processes():
         assert pool.apply(_run_on, (clock.state(),)) == _run_on(clock.state())
 
 
-def test_damaged_states_are_refused_or_harmless():
-    rng = np.random.default_rng(0)
+def test_damaged_states_are_refused():
     clock = LoopClock(0.7, tick_rate=60)
     clock.advance_ticks(100)
     state = clock.state()
-    for _ in range(2000):
-        damaged = bytearray(state)
-        damaged[rng.integers(8, len(state))] = rng.integers(256)
-        try:
-            clock.restore(bytes(damaged))
-        except ValueError:
-            clock.restore(state)
-        try:
-            clock.advance(0.1), clock.advance_ticks(3)
-        except ValueError:
-            pass
-        assert np.isfinite(clock.consume(LAB)) and 0 <= clock.phase < 1 or clock.phase == 1
+    for i in range(len(state)):
+        for flip in (1, 128, 255):
+            damaged = bytearray(state)
+            damaged[i] ^= flip
+            with pytest.raises(ValueError, match="state must be bytes"):
+                clock.restore(bytes(damaged))
+    assert clock.state() == state
+
+
+def test_arguments_by_name():
+    clock = LoopClock(duration=1.0, tick_rate=60)
+    clock.advance(dt=0.25), clock.advance_ticks(n=15)
+    assert clock.consume(track=LAB) == pytest.approx(LAB.delta(0, 0.5))
+    clock.seek(t=0.75)
+    assert clock.phase == 0.75
+    clock.restore(state=clock.state())
+    for call in (clock.advance, lambda: clock.advance(0.1, 0.2), lambda: clock.advance(0.1, dt=0.2), lambda: clock.advance(t=0.1)):
+        with pytest.raises(TypeError, match=r"advance\(\) takes"):
+            call()
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1e300, 10**400])

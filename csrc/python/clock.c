@@ -69,6 +69,21 @@ static int whole_number(int64_t *out, PyObject *object, const char *name)
     return 0;
 }
 
+/* The one argument of a method, by place or by name, borrowed; or NULL with a TypeError. */
+static PyObject *only(const char *method, const char *name, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
+{
+    Py_ssize_t named = keywords ? PyTuple_Size(keywords) : 0;
+    if (count + named != 1) {
+        PyErr_Format(PyExc_TypeError, "%s() takes one argument, %s, got %zd", method, name, count + named);
+        return NULL;
+    }
+    if (named == 1 && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(keywords, 0), name) != 0) {
+        PyErr_Format(PyExc_TypeError, "%s() takes %s, got an argument called %R", method, name, PyTuple_GetItem(keywords, 0));
+        return NULL;
+    }
+    return args[0];
+}
+
 static int play_mode(pfnn_play *out, PyObject *object)
 {
     static const char *const names[] = {"loop", "once", "ping-pong"};
@@ -154,13 +169,14 @@ static void clock_dealloc(PyObject *self)
     release_object(self);
 }
 
-static PyObject *clock_advance(PyObject *object, PyObject *dt_in)
+static PyObject *clock_advance(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
     clock_object *self = (clock_object *)object;
     double dt;
     pfnn_error error;
     pfnn_status status;
-    if (number(&dt, dt_in, "dt") < 0)
+    PyObject *dt_in = only("advance", "dt", args, count, keywords);
+    if (!dt_in || number(&dt, dt_in, "dt") < 0)
         return NULL;
     Py_BEGIN_CRITICAL_SECTION(object);
     status = pfnn_clock_advance(&self->clock, dt, &error);
@@ -168,13 +184,14 @@ static PyObject *clock_advance(PyObject *object, PyObject *dt_in)
     return from_status(status, &error);
 }
 
-static PyObject *clock_advance_ticks(PyObject *object, PyObject *n_in)
+static PyObject *clock_advance_ticks(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
     clock_object *self = (clock_object *)object;
     int64_t n;
     pfnn_error error;
     pfnn_status status;
-    if (whole_number(&n, n_in, "n") < 0)
+    PyObject *n_in = only("advance_ticks", "n", args, count, keywords);
+    if (!n_in || whole_number(&n, n_in, "n") < 0)
         return NULL;
     Py_BEGIN_CRITICAL_SECTION(object);
     status = pfnn_clock_advance_ticks(&self->clock, n, &error);
@@ -182,13 +199,14 @@ static PyObject *clock_advance_ticks(PyObject *object, PyObject *n_in)
     return from_status(status, &error);
 }
 
-static PyObject *clock_seek(PyObject *object, PyObject *t_in)
+static PyObject *clock_seek(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
     clock_object *self = (clock_object *)object;
     double t;
     pfnn_error error;
     pfnn_status status;
-    if (number(&t, t_in, "t") < 0)
+    PyObject *t_in = only("seek", "t", args, count, keywords);
+    if (!t_in || number(&t, t_in, "t") < 0)
         return NULL;
     Py_BEGIN_CRITICAL_SECTION(object);
     status = pfnn_clock_seek(&self->clock, t, &error);
@@ -208,9 +226,10 @@ static PyObject *consume(clock_object *self, pfnn_cursor *cursor, PyObject *trac
     return pfnnc_motion(track, translation, rotation);
 }
 
-static PyObject *clock_consume(PyObject *object, PyObject *track)
+static PyObject *clock_consume(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
-    return consume((clock_object *)object, NULL, track);
+    PyObject *track = only("consume", "track", args, count, keywords);
+    return track ? consume((clock_object *)object, NULL, track) : NULL;
 }
 
 static PyObject *clock_cursor(PyObject *object, PyObject *Py_UNUSED(args))
@@ -226,16 +245,28 @@ static PyObject *clock_cursor(PyObject *object, PyObject *Py_UNUSED(args))
     return (PyObject *)cursor;
 }
 
-/* what `state` writes: a mark, then the clocks as they are, little-endian on every machine that CPython runs on */
+/* what `state` writes: a mark, the clocks as they are in memory, and a checksum of them */
 static const char state_mark[8] = {'p', 'f', 'n', 'n', 'c', 'L', 'C', 1};
+
+/* FNV-1a of 64 bits */
+static uint64_t checksum(const char *bytes, Py_ssize_t size)
+{
+    uint64_t sum = UINT64_C(14695981039346656037);
+    for (Py_ssize_t i = 0; i < size; i++)
+        sum = (sum ^ (unsigned char)bytes[i]) * UINT64_C(1099511628211);
+    return sum;
+}
 
 static PyObject *clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
 {
     Py_ssize_t mark = sizeof state_mark, size = count * (Py_ssize_t)sizeof *clocks;
-    PyObject *bytes = PyBytes_FromStringAndSize(NULL, mark + size);
+    PyObject *bytes = PyBytes_FromStringAndSize(NULL, mark + size + (Py_ssize_t)sizeof(uint64_t));
     if (bytes) {
-        memcpy(PyBytes_AsString(bytes), state_mark, sizeof state_mark);
-        memcpy(PyBytes_AsString(bytes) + mark, clocks, (size_t)size);
+        char *data = PyBytes_AsString(bytes);
+        memcpy(data, state_mark, sizeof state_mark);
+        memcpy(data + mark, clocks, (size_t)size);
+        uint64_t sum = checksum(data, mark + size);
+        memcpy(data + mark + size, &sum, sizeof sum);
     }
     return bytes;
 }
@@ -248,7 +279,12 @@ static int clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
     }
     const char *data = PyBytes_AsString(bytes);
     Py_ssize_t mark = sizeof state_mark, size = count * (Py_ssize_t)sizeof *clocks;
-    bool valid = PyBytes_Size(bytes) == mark + size && memcmp(data, state_mark, sizeof state_mark) == 0;
+    uint64_t sum = 0;
+    bool valid = PyBytes_Size(bytes) == mark + size + (Py_ssize_t)sizeof sum && memcmp(data, state_mark, sizeof state_mark) == 0;
+    if (valid) {
+        memcpy(&sum, data + mark + size, sizeof sum);
+        valid = sum == checksum(data, mark + size);
+    }
     for (Py_ssize_t i = 0; valid && i < count; i++) {
         pfnn_clock clock;
         memcpy(&clock, data + mark + i * (Py_ssize_t)sizeof clock, sizeof clock);
@@ -267,9 +303,12 @@ static PyObject *clock_state(PyObject *object, PyObject *Py_UNUSED(args))
     return clocks_state(&((clock_object *)object)->clock, 1);
 }
 
-static PyObject *clock_restore(PyObject *object, PyObject *bytes)
+static PyObject *clock_restore(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
     int status;
+    PyObject *bytes = only("restore", "state", args, count, keywords);
+    if (!bytes)
+        return NULL;
     Py_BEGIN_CRITICAL_SECTION(object);
     status = clocks_restore(&((clock_object *)object)->clock, 1, bytes);
     Py_END_CRITICAL_SECTION();
@@ -343,21 +382,22 @@ static PyObject *clock_repr(PyObject *object)
 }
 
 static PyMethodDef clock_methods[] = {
-    {"advance", clock_advance, METH_O,
-     "advance($self, dt, /)\n--\n\nRun on by ``dt`` seconds of either sign, over any number of cycles."},
-    {"advance_ticks", clock_advance_ticks, METH_O,
-     "advance_ticks($self, n, /)\n--\n\nRun on by ``n`` ticks of 1/``tick_rate`` s; whole ticks never add up an error."},
-    {"consume", clock_consume, METH_O,
-     "consume($self, track, /)\n--\n\nThe motion of ``track`` since the last call, or since the last `seek`, once.\n\n"
+    {"advance", (PyCFunction)(void (*)(void))clock_advance, METH_FASTCALL | METH_KEYWORDS,
+     "advance($self, dt)\n--\n\nRun on by ``dt`` seconds of either sign, over any number of cycles."},
+    {"advance_ticks", (PyCFunction)(void (*)(void))clock_advance_ticks, METH_FASTCALL | METH_KEYWORDS,
+     "advance_ticks($self, n)\n--\n\nRun on by ``n`` ticks of 1/``tick_rate`` s; whole ticks never add up an error."},
+    {"consume", (PyCFunction)(void (*)(void))clock_consume, METH_FASTCALL | METH_KEYWORDS,
+     "consume($self, track)\n--\n\nThe motion of ``track`` since the last call, or since the last `seek`, once.\n\n"
      "A float for a track of positions ``(N,)``, an array ``(D,)``, or ``(translation (3,), rotation (4,))``.\n"
      "The phase counts: a track of another duration is played in the clock's time."},
     {"cursor", clock_cursor, METH_NOARGS,
      "cursor($self, /)\n--\n\nOne more consumer: an object with a ``consume(track)`` of its own that starts here."},
-    {"seek", clock_seek, METH_O,
-     "seek($self, t, /)\n--\n\nJump to ``t`` seconds; every consumer jumps along and nobody moves."},
+    {"seek", (PyCFunction)(void (*)(void))clock_seek, METH_FASTCALL | METH_KEYWORDS,
+     "seek($self, t)\n--\n\nJump to ``t`` seconds; every consumer jumps along and nobody moves."},
     {"state", clock_state, METH_NOARGS, "state($self, /)\n--\n\nEverything about the clock as bytes."},
-    {"restore", clock_restore, METH_O, "restore($self, state, /)\n--\n\nGo on from what `state` returned."},
-    {"__setstate__", clock_restore, METH_O, NULL},
+    {"restore", (PyCFunction)(void (*)(void))clock_restore, METH_FASTCALL | METH_KEYWORDS,
+     "restore($self, state)\n--\n\nGo on from what `state` returned."},
+    {"__setstate__", (PyCFunction)(void (*)(void))clock_restore, METH_FASTCALL | METH_KEYWORDS, NULL},
     {"__reduce__", clock_reduce, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL},
 };
@@ -411,15 +451,16 @@ static void cursor_dealloc(PyObject *self)
     release_object(self);
 }
 
-static PyObject *cursor_consume(PyObject *object, PyObject *track)
+static PyObject *cursor_consume(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
 {
     cursor_object *self = (cursor_object *)object;
-    return consume(self->owner, &self->cursor, track);
+    PyObject *track = only("consume", "track", args, count, keywords);
+    return track ? consume(self->owner, &self->cursor, track) : NULL;
 }
 
 static PyMethodDef cursor_methods[] = {
-    {"consume", cursor_consume, METH_O,
-     "consume($self, track, /)\n--\n\nThe motion of ``track`` since this cursor's last call, once."},
+    {"consume", (PyCFunction)(void (*)(void))cursor_consume, METH_FASTCALL | METH_KEYWORDS,
+     "consume($self, track)\n--\n\nThe motion of ``track`` since this cursor's last call, once."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -206,7 +206,21 @@ static void single_loop(char **args, const npy_intp *dimensions, const npy_intp 
 
 #define KERNEL(name) static void name(double *r, const double *const in[], int64_t count)
 
-KERNEL(mul) { pfnn_quat_mul_n(r, in[0], in[1], count); }
+/* The product and the conjugate of a zero quaternion are numbers, but no rotations. */
+static void refuse_zero(double *r, const double *q, int64_t count)
+{
+    for (int64_t i = 0; i < 4 * count; i += 4)
+        if (q[i] == 0 && q[i + 1] == 0 && q[i + 2] == 0 && q[i + 3] == 0)
+            r[i] = r[i + 1] = r[i + 2] = r[i + 3] = NAN;
+}
+
+KERNEL(mul)
+{
+    pfnn_quat_mul_n(r, in[0], in[1], count);
+    refuse_zero(r, in[0], count);
+    refuse_zero(r, in[1], count);
+}
+
 KERNEL(normalize) { pfnn_quat_normalize_n(r, in[0], count); }
 KERNEL(rotate) { pfnn_quat_rotate_n(r, in[0], in[1], count); }
 KERNEL(to_exp_map) { pfnn_quat_to_exp_map_n(r, in[0], count); }
@@ -218,6 +232,7 @@ KERNEL(conjugate)
 {
     for (int64_t i = 0; i < count; i++)
         pfnn_quat_conj(r + 4 * i, in[0] + 4 * i);
+    refuse_zero(r, in[0], count);
 }
 
 KERNEL(slerp)
