@@ -61,9 +61,7 @@ def main() -> None:
             "load_bvh (quaternions)": lambda: pfnnc.load_bvh(path),
             "write_bvh": lambda: pfnnc.write_bvh(copy, data),
             "save_bvh (17 digits)": lambda: pfnnc.save_bvh(copy, clip),
-            "numpy.array(text.split(), float)": lambda: np.array(
-                path.read_bytes().partition(b"Time:")[2].split(), float
-            ),
+            "numpy.array(text.split(), float)": lambda: np.array(path.read_bytes().partition(b"Time:")[2].split(), float),
         }
         try:
             import pybvh
@@ -77,18 +75,14 @@ def main() -> None:
             ratio = f"   {peer / least:6.1f} times pybvh" if peer and name.startswith(("read", "load")) else ""
             print(f"  {name:34s} {least * 1e3:8.2f} ms {size / least:8.0f} MB/s{ratio}")
         if peer:
-            print(
-                f"goal 10 times pybvh: {peer / seconds['read_bvh']:.1f}; goal 150 MB/s: {size / seconds['read_bvh']:.0f}"
-            )
+            print(f"goal 10 times pybvh: {peer / seconds['read_bvh']:.1f}; goal 150 MB/s: {size / seconds['read_bvh']:.0f}")
 
         # many files over threads: wall time, since that is what they are for
         for workers in (1, 2):
             start = time.perf_counter()
             pfnnc.load_clips([path] * 16, workers=workers)
             wall = time.perf_counter() - start
-            print(
-                f"  load_clips of 16 files, {workers} thread{'s' if workers > 1 else ''}: {16 * size / wall:.0f} MB/s"
-            )
+            print(f"  load_clips of 16 files, {workers} thread{'s' if workers > 1 else ''}: {16 * size / wall:.0f} MB/s")
 
 
 if __name__ == "__main__":

@@ -47,8 +47,10 @@ def intervals(keys: int, order: str) -> None:
     np.testing.assert_allclose(track.delta(t0, t1), at(t1) - at(t0), rtol=0, atol=1e-9)
     best = race({"numpy.interp": lambda: at(t1) - at(t0), "pfnnc": lambda: track.delta(t0, t1)})
     ratio = best["numpy.interp"] / best["pfnnc"]
-    print(f"  {keys:6d} keys, {order:6s}   numpy.interp {best['numpy.interp'] * 1e3:7.1f} ms   pfnnc "
-          f"{best['pfnnc'] * 1e3:6.2f} ms   {ratio:5.1f}x")
+    print(
+        f"  {keys:6d} keys, {order:6s}   numpy.interp {best['numpy.interp'] * 1e3:7.1f} ms   pfnnc "
+        f"{best['pfnnc'] * 1e3:6.2f} ms   {ratio:5.1f}x"
+    )
 
 
 def main() -> None:

@@ -62,9 +62,7 @@ def accuracy():
         for angles in random.uniform(-7, 7, (40, 3)):
             worst = max(worst, exact.ulps(pfnnc.quat_from_euler(angles, order), exact.quat_from_euler(angles, order)))
         print(f"quat_from_euler {order:24} {40:7} {worst:8.2f}")
-        worst = max(
-            exact.ulps(pfnnc.quat_to_euler(q, order), exact.quat_to_euler(q, order)) for q in exact.near_lock(order)
-        )
+        worst = max(exact.ulps(pfnnc.quat_to_euler(q, order), exact.quat_to_euler(q, order)) for q in exact.near_lock(order))
         print(f"quat_to_euler {order:26} {len(exact.near_lock(order)):7} {worst:8.2f}")
 
 

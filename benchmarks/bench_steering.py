@@ -94,9 +94,7 @@ def measure(model, poses, commands) -> dict[str, float]:
     result["slide B"] = slides(np.array([p.contacts > 0.5 for p in poses]) & walking, tips)
     standing = slice(bounds[3] - 30, bounds[3])
     result["speed when stopped"] = [np.hypot(*np.diff(root[standing], axis=0).T).mean() * 30]
-    result["slide of a stop"] = [
-        1000 * np.hypot(*np.diff(tips[standing, f][:, [0, 2]], axis=0).T).sum() for f in (0, 1)
-    ]
+    result["slide of a stop"] = [1000 * np.hypot(*np.diff(tips[standing, f][:, [0, 2]], axis=0).T).sum() for f in (0, 1)]
     joints = [j for chain in model.skeleton.find_feet() for j in _leg(model.skeleton, chain[0])]
     result["amplitude"] = [(leg_amplitude(clip[-300:], joints) / leg_amplitude(clip[:300], joints)).mean()]
     still = abs(np.diff(clip.rotations, axis=0)).max(axis=(1, 2)) < 1e-5

@@ -141,7 +141,12 @@ def main():
             raise SystemExit(f"the candidates do not do the same work: {losses}")
         times = race(torch_steps(data) | {"pfnnc": pfnnc_step(data)}, options.seconds)
         slowest = times.get("PyTorch, article")
-        flops = 2 * size * KERNELS * (2 * sum(a * b for a, b in zip(SIZES, SIZES[1:], strict=False)) + SIZES[1] * (SIZES[2] + SIZES[3]))
+        flops = (
+            2
+            * size
+            * KERNELS
+            * (2 * sum(a * b for a, b in zip(SIZES, SIZES[1:], strict=False)) + SIZES[1] * (SIZES[2] + SIZES[3]))
+        )
         print(f"\none step, batch {size} ({flops / 1e9:.2f} GFLOP)")
         for name, seconds in times.items():
             ratio = f"{slowest / seconds:8.2f}x" if slowest else ""

@@ -13,8 +13,8 @@ from .build import *
 from .bvh import *
 from .control import *
 from .dataset import *
-from .exchange import *
 from .describe import *
+from .exchange import *
 from .features import *
 from .gltf import *
 from .history import *

@@ -15,9 +15,7 @@ def speeds_of(value, name: str = "speeds") -> tuple[float, ...]:
     return speeds
 
 
-def played(
-    clip: Clip, phase: np.ndarray, contacts, speed: float, fps: float
-) -> tuple[Clip, np.ndarray, np.ndarray | None]:
+def played(clip: Clip, phase: np.ndarray, contacts, speed: float, fps: float) -> tuple[Clip, np.ndarray, np.ndarray | None]:
     """A clip played ``speed`` times as fast, at ``fps`` frames a second, with its phase (T,) and contacts (T, 2).
 
     Poses are interpolated as by `Clip.resample`, phases on the circle (NaN next to a frame without), contacts are
@@ -25,9 +23,7 @@ def played(
     """
     if speed == 1 and fps == clip.fps:
         return clip, phase, contacts
-    fast = Clip(
-        clip.skeleton, clip.root_positions, clip.rotations, clip.fps * speed, clip.name, translations=clip.translations
-    )
+    fast = Clip(clip.skeleton, clip.root_positions, clip.rotations, clip.fps * speed, clip.name, translations=clip.translations)
     result = fast.resample(fps)
     at = np.minimum(np.arange(len(result)) * (speed * clip.fps / fps), max(len(clip) - 1, 0))
     near = np.rint(at).astype(np.int64)

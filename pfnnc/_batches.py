@@ -100,7 +100,7 @@ class DatasetSource:
         return path / cycles if cycles > 0 else 0.0
 
     def phases(self, indices: np.ndarray, steps: int) -> np.ndarray:
-        """Recorded phases of the last input frame and those after it, (B, steps); one that is missing goes on at the rate before."""
+        """Recorded phases of the last input frame and those after it, (B, steps); a missing one goes on at the rate before."""
         phases = np.stack([self.data.phase(indices, step=j) for j in range(steps)], 1).astype(np.float64)
         for j in range(1, steps):
             lost = ~np.isfinite(phases[:, j])

@@ -95,7 +95,10 @@ def integer(value, name: str, *, least: int | None = None, most: int | None = No
 
 def number(value, name: str, *, above: float | None = None, least: float | None = None, most: float | None = None) -> float:
     """A finite real number, greater than ``above``, within ``[least, most]``."""
-    if isinstance(value, (str, bytes, bool, np.bool_, list, tuple, range, np.complexfloating)) or getattr(value, "ndim", 0) != 0:
+    if (
+        isinstance(value, (str, bytes, bool, np.bool_, list, tuple, range, np.complexfloating))
+        or getattr(value, "ndim", 0) != 0
+    ):
         raise TypeError(f"{name} must be a number, got {value!r}")
     try:
         result = float(value)

@@ -55,9 +55,7 @@ class Style:
     def varied(self, rng: "np.random.Generator", variation: float) -> "Style":
         """Another person's way of the same gait; the times of the steps stay."""
         factors = np.exp(0.2 * variation * rng.uniform(-1, 1, len(VARIED)))
-        return replace(
-            self, **{name: getattr(self, name) * factor for name, factor in zip(VARIED, factors, strict=True)}
-        )
+        return replace(self, **{name: getattr(self, name) * factor for name, factor in zip(VARIED, factors, strict=True)})
 
 
 WALK = Style(

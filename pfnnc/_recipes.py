@@ -198,9 +198,7 @@ def check_labels(phases, clips: list[Clip]) -> list[np.ndarray]:
         raise ValueError(f"phases must hold one array for each of the {len(clips)} clips, got {len(phases)}")
     result = []
     for i, (labels, clip) in enumerate(zip(phases, clips, strict=True)):
-        phase = _check.phases(
-            getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64
-        )
+        phase = _check.phases(getattr(labels, "phase", labels), f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
         result.append(phase % 1.0)
     if not any(np.isfinite(phase).any() for phase in result):
         raise ValueError("phases must hold a phase somewhere: every frame of every clip is without")
@@ -238,9 +236,7 @@ def leg_points(skeleton: Skeleton, feet: tuple) -> tuple[tuple[str, ...], tuple[
     return tuple(dict.fromkeys(points)), (soles[0], soles[1])
 
 
-def spec_of(
-    recipe: Recipe, clips: list[Clip]
-) -> tuple[FeatureSpec, tuple[str, str] | tuple[()], dict[str, np.ndarray]]:
+def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, str] | tuple[()], dict[str, np.ndarray]]:
     """The features of a recipe, the soles for contacts, and the rotations of joints that are left out."""
     skeleton, rest = clips[0].skeleton, {}
     options = dict(recipe.features)
@@ -348,9 +344,7 @@ def stretches(mask: np.ndarray, margin: int) -> list[slice]:
     return [slice(max(0, a - margin), b + margin) for a, b in edges.reshape(-1, 2).tolist()]
 
 
-def training_rows(
-    recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float
-) -> tuple[list, list]:
+def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:
     """Rows of features and phases of every clip at every speed."""
     rows, phases = [], []
     for clip, phase in zip(clips, labels, strict=True):

@@ -163,10 +163,7 @@ def by_label(labels: Sequence, lengths: Sequence[int]) -> list[Timeline]:
     groups: dict = {}
     for i, label in enumerate(labels):
         groups.setdefault(label, []).append(i)
-    return [
-        Timeline(clips, [0.0] * len(clips), [1.0 / max(lengths[clip], 1) for clip in clips])
-        for clips in groups.values()
-    ]
+    return [Timeline(clips, [0.0] * len(clips), [1.0 / max(lengths[clip], 1) for clip in clips]) for clips in groups.values()]
 
 
 def with_copies(groups: list[Timeline], copies: Sequence[tuple[int, float]]) -> list[Timeline]:

@@ -71,9 +71,7 @@ def make_body(clip: Clip, feet: tuple[list[int], list[int]]) -> Body:
         return Body(pelvis, ankles, toes, clip.fps, 1.0)
     largest = max(np.abs(points).max() for points in (pelvis, ankles, toes))
     if not largest * clip.fps < LARGEST:
-        raise ValueError(
-            f"clip must have positions and a rate of less than {LARGEST:g}, got {largest:g} at {clip.fps:g} fps"
-        )
+        raise ValueError(f"clip must have positions and a rate of less than {LARGEST:g}, got {largest:g} at {clip.fps:g} fps")
     # in a walk the leg is stretched now and then; 0 for a rig of points
     leg = float(np.percentile(np.linalg.norm(ankles - pelvis[:, None], axis=2), 95)) or 1.0
     return _on_ground(Body(pelvis, ankles, toes, clip.fps, leg))
@@ -95,9 +93,7 @@ def _tips(clip: Clip, feet, ankles: np.ndarray) -> np.ndarray:
     if not all(foot[0] in ends for foot in feet):
         return ankles
     world = clip.world_rotations()
-    return np.stack(
-        [ankles[:, k] + quat_rotate(world[:, foot[0]], ends[foot[0]]) for k, foot in enumerate(feet)], axis=1
-    )
+    return np.stack([ankles[:, k] + quat_rotate(world[:, foot[0]], ends[foot[0]]) for k, foot in enumerate(feet)], axis=1)
 
 
 def _on_ground(body: Body) -> Body:
@@ -285,9 +281,7 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
     return Swing(foot, float(lift + shift), end + shift, top, steady, clear), end + shift, even + shift
 
 
-def _strike_signs(
-    s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int
-) -> tuple[float, float]:
+def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int) -> tuple[float, float]:
     """Where the line through the braking ends, and where the foot is no faster than the other one any more."""
     own, other, top = s.speed[:, foot], s.speed[:, 1 - foot], float(s.middle[start:stop, foot].max())
     fastest = float(own[start:stop].max())

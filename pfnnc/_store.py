@@ -53,7 +53,14 @@ def pack(kind: str, arrays: dict[str, np.ndarray], settings: dict | None = None)
         start += padding
         table.append(
             ENTRY.pack(
-                name.encode(), array.dtype.str.encode(), array.ndim, 0, *array.shape, *[1] * (4 - array.ndim), start, array.nbytes
+                name.encode(),
+                array.dtype.str.encode(),
+                array.ndim,
+                0,
+                *array.shape,
+                *[1] * (4 - array.ndim),
+                start,
+                array.nbytes,
             )
         )
         body += [b"\0" * padding, array.tobytes()]

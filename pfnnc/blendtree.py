@@ -145,9 +145,7 @@ class BlendTree:
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights.reshape(*speed.shape, len(self))
 
-    def synthesize(
-        self, speed, turn_rate=0.0, *, n_frames=None, fps=30.0, phase=0.0, origin=(0, 0, 0), yaw=0.0
-    ) -> Blended:
+    def synthesize(self, speed, turn_rate=0.0, *, n_frames=None, fps=30.0, phase=0.0, origin=(0, 0, 0), yaw=0.0) -> Blended:
         """Motion at the wanted speed and turn rate, each a number or one a frame: ``n_frames`` where both are numbers.
 
         phase: of the first frame, in cycles. origin (3,): where the root stands in the first frame (its height is

@@ -272,9 +272,7 @@ def skeleton_dict(skeleton: Skeleton) -> dict:
 def sources_of(folder) -> list[tuple[str, str]]:
     """Name and absolute path of each recording, in a fixed order."""
     if isinstance(folder, (str, os.PathLike)):
-        paths = sorted(
-            p for p in Path(folder).iterdir() if p.name.lower().endswith((".bvh", ".bvh.gz")) and p.is_file()
-        )
+        paths = sorted(p for p in Path(folder).iterdir() if p.name.lower().endswith((".bvh", ".bvh.gz")) and p.is_file())
         if not paths:
             raise ValueError(f"folder must hold files *.bvh or *.bvh.gz, {os.fspath(folder)} has none")
         return [(path.name, os.path.abspath(path)) for path in paths]
@@ -408,9 +406,7 @@ def opened(arrays: Path, manifest: dict, sizes: tuple[int, int, int], dtype, ver
         raise ValueError("it has no clips")
     data.names = tuple(clip["recording"] for clip in clips)
     columns = {"rows": data.spec.dim, "phase": None, "track": 3}
-    parts = {
-        part: tuple(mapped(arrays, clip, part, width, verify) for clip in clips) for part, width in columns.items()
-    }
+    parts = {part: tuple(mapped(arrays, clip, part, width, verify) for clip in clips) for part, width in columns.items()}
     data.frames, data.phases, data.tracks = parts["rows"], parts["phase"], parts["track"]
     data._groups, data._copies = None, []
     data._ready = timelines(clips)

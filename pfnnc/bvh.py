@@ -259,9 +259,7 @@ def _text(data: BVHData) -> bytes:
     end_parents = np.array([joint for joint, _ in tree.end_sites], np.int32)
     end_offsets = np.array([place for _, place in tree.end_sites], np.float64).reshape(-1, 3)
     parents = tree.parents.astype(np.int32)
-    return _core.bvh_write(
-        names, parents, tree.offsets, _codes(tree.channels), end_parents, end_offsets, frames, frame_time
-    )
+    return _core.bvh_write(names, parents, tree.offsets, _codes(tree.channels), end_parents, end_offsets, frames, frame_time)
 
 
 def _codes(channels: Sequence[Sequence[str]]) -> list[bytes]:
@@ -343,9 +341,7 @@ def load_bvh(
     return clip
 
 
-def _load(
-    path, scale=1.0, up="y", fps=None, root=None, positions="replace", encoding=None
-) -> tuple[str, Clip, list[str]]:
+def _load(path, scale=1.0, up="y", fps=None, root=None, positions="replace", encoding=None) -> tuple[str, Clip, list[str]]:
     """`load_bvh` with its warnings in hand, since threads cannot catch each their own."""
     scale = _check.number(scale, "scale", above=0)
     _check.option(up, "up", ("y", "z"))
@@ -360,9 +356,7 @@ def _load(
     if positions == "replace":
         notes += _lost_offsets(data)
     if 32 * len(data.frames) * len(data.names) > max(LARGE, CLIP_RATIO * len(text)):
-        raise ValueError(
-            f"{label}: {len(data.frames)} frames of {len(data.names)} joints are too many for {len(text)} bytes"
-        )
+        raise ValueError(f"{label}: {len(data.frames)} frames of {len(data.names)} joints are too many for {len(text)} bytes")
     rotations = _core.bvh_rotations(data.frames, _codes(data.channels))
     with np.errstate(over="ignore", invalid="ignore"):  # what becomes infinite is refused by name
         places = _local_places(data, positions == "add")

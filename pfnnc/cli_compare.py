@@ -29,9 +29,7 @@ def add_commands(commands) -> None:
     compare.add_argument("--trials", type=count, default=6, help="how many pairs to show (default 6)")
     compare.add_argument("--seconds", type=positive, default=6.0, help="of each pair (default 6)")
     compare.add_argument("--seed", type=count, help="of the order (default: fresh)")
-    compare.add_argument(
-        "--count", action="store_true", help="count votes: pfnnc compare --count KEY.json VOTES.json ..."
-    )
+    compare.add_argument("--count", action="store_true", help="count votes: pfnnc compare --count KEY.json VOTES.json ...")
     compare.add_argument("--force", action="store_true", help="write over files that exist")
     add_reading(compare)
     compare.set_defaults(run=compare_methods)
@@ -66,9 +64,7 @@ def compare_methods(args: argparse.Namespace) -> None:
     write_trials(page, trials, test=test, question=QUESTION)
     key = {
         "test": test,
-        "trials": [
-            {"target": name, "A": METHODS[a], "B": METHODS[b]} for (name, _), (a, b) in zip(pairs, order, strict=True)
-        ],
+        "trials": [{"target": name, "A": METHODS[a], "B": METHODS[b]} for (name, _), (a, b) in zip(pairs, order, strict=True)],
     }
     with written_whole(key_file, "w", encoding="utf-8") as file:
         json.dump(key, file, indent=1)
@@ -139,10 +135,7 @@ def count_votes(key_path: str, vote_paths: list[str]) -> None:
             raise Failure(f"{path}: these are no votes of `pfnnc compare`") from None
     for trial, votes in zip(trials, by_trial, strict=True):
         print(f"{trial['target']}: " + ", ".join(f"{name} {votes[name]}" for name in (*METHODS, "no difference")))
-    print(
-        f"in all, {len(vote_paths)} voters: "
-        + ", ".join(f"{name} {tally[name]}" for name in (*METHODS, "no difference"))
-    )
+    print(f"in all, {len(vote_paths)} voters: " + ", ".join(f"{name} {tally[name]}" for name in (*METHODS, "no difference")))
     wins = [tally[name] for name in METHODS]
     print(f"chance of a result as clear as this between equals: {sign_test(*wins):.3f}")
 

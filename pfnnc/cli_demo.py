@@ -49,9 +49,7 @@ def run_demo(args: argparse.Namespace) -> None:
     wrong = np.concatenate([_distance(label.phase, m.phase) for label, m in zip(labels, made, strict=True)])
     print(f"labelled the phase: off by {np.nanmean(wrong):.3f} cycles in the mean from the phase they were made with")
 
-    model = MotionModel.train(
-        [m.clip for m in made], phases=[label.phase for label in labels], seed=args.seed, **RECIPE
-    )
+    model = MotionModel.train([m.clip for m in made], phases=[label.phase for label in labels], seed=args.seed, **RECIPE)
     print(f"trained {len(model.history)} epochs, loss {model.history[0].loss:.3g} to {model.history[-1].loss:.3g}")
 
     phase, start = labelled(held.clip, Reading()).phase, 15

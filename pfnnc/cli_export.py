@@ -19,9 +19,7 @@ ENDINGS = (".bvh", ".glb", ".gif", ".html")
 def add_commands(commands) -> None:
     export = commands.add_parser("export", help="a clip in another format", description=export_clip.__doc__)
     export.add_argument("clip", metavar="CLIP", help="a BVH file")
-    export.add_argument(
-        "-o", "--output", required=True, metavar="FILE", help="its ending says what: " + " ".join(ENDINGS)
-    )
+    export.add_argument("-o", "--output", required=True, metavar="FILE", help="its ending says what: " + " ".join(ENDINGS))
     export.add_argument("--rate", type=positive, help="resample to so many frames a second")
     export.add_argument("--mirror", action="store_true", help="left and right exchanged")
     export.add_argument("--force", action="store_true", help="write over a file that exists")
@@ -38,9 +36,7 @@ def export_clip(args: argparse.Namespace) -> None:
     path = find_files([args.clip])[0]
     ending = Path(args.output).suffix.lower()
     if ending not in ENDINGS:
-        raise Failure(
-            f"{args.output}: cannot write {ending or 'a file without an ending'}; there are {' '.join(ENDINGS)}"
-        )
+        raise Failure(f"{args.output}: cannot write {ending or 'a file without an ending'}; there are {' '.join(ENDINGS)}")
     target = new_file(args.output, args.force, [path])
     (clip,), _ = read_told([path], Reading.of(args))
     if args.rate is not None:

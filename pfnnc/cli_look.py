@@ -38,9 +38,7 @@ def add_commands(commands) -> None:
     phase = commands.add_parser("phase", help="label the gait phase", description=label_files.__doc__)
     phase.add_argument("paths", nargs="+", metavar="CLIP", help="BVH files or folders")
     phase.add_argument("-o", "--output", metavar="FOLDER", default=".", help="where to write (default: here)")
-    phase.add_argument(
-        "--method", choices=("contacts", "root_y", "auto"), default="contacts", help="by feet or root height"
-    )
+    phase.add_argument("--method", choices=("contacts", "root_y", "auto"), default="contacts", help="by feet or root height")
     phase.add_argument("--dry-run", action="store_true", help="say what there is, write nothing")
     phase.add_argument("--force", action="store_true", help="write over files that exist")
     add_reading(phase)
@@ -48,9 +46,7 @@ def add_commands(commands) -> None:
 
     root = commands.add_parser("root-motion", help="motion of the root over loops", description=root_motion.__doc__)
     root.add_argument("clip", metavar="CLIP", help="a BVH file")
-    root.add_argument(
-        "--mode", choices=("translation", "planar", "full"), default="planar", help="what the track holds"
-    )
+    root.add_argument("--mode", choices=("translation", "planar", "full"), default="planar", help="what the track holds")
     root.add_argument("--once", action="store_true", help="a clip that does not loop")
     root.add_argument("--close-loop", action="store_true", help="spread the seam's heading error over the clip")
     root.add_argument("--from", dest="t0", type=float, default=0.0, metavar="SECONDS")

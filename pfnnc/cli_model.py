@@ -54,9 +54,7 @@ def add_commands(commands) -> None:
     )
     train.add_argument("-o", "--output", metavar="FOLDER", help="where the model goes")
     train.add_argument("--preset", choices=("controller", "article"), default="controller")
-    train.add_argument(
-        "--phases", choices=("auto", "beside"), default="auto", help="label them, or files beside the clips"
-    )
+    train.add_argument("--phases", choices=("auto", "beside"), default="auto", help="label them, or files beside the clips")
     train.add_argument("--phase-unit", choices=("cycle", "pi"), default="cycle", help="of .phase files beside")
     train.add_argument("--holdout", action="append", default=[], metavar="NAME", help="a clip to keep for `pfnnc eval`")
     train.add_argument("--rate", type=positive, default=RATE, help="frames a second of the model (default 30)")
@@ -72,9 +70,7 @@ def add_commands(commands) -> None:
 
     synth = commands.add_parser("synth", help="let a model move", description=synthesize_motion.__doc__)
     synth.add_argument("model", metavar="MODEL", help="a trained folder or model file")
-    synth.add_argument(
-        "start", nargs="?", metavar="CLIP", help="a BVH file to start from (default: the model's reference)"
-    )
+    synth.add_argument("start", nargs="?", metavar="CLIP", help="a BVH file to start from (default: the model's reference)")
     synth.add_argument("-o", "--output", metavar="FILE.bvh", help="default: synth.bvh in the model's folder")
     synth.add_argument("--seconds", type=positive, default=10.0)
     synth.add_argument("--at", type=float, default=None, metavar="SECONDS", help="where in the clip to start")
@@ -83,9 +79,7 @@ def add_commands(commands) -> None:
     add_reading(synth)
     synth.set_defaults(run=synthesize_motion)
 
-    evaluation = commands.add_parser(
-        "eval", help="compare a motion or a model with clips", description=evaluate_motion.__doc__
-    )
+    evaluation = commands.add_parser("eval", help="compare a motion or a model with clips", description=evaluate_motion.__doc__)
     evaluation.add_argument("first", metavar="PREDICTED|MODEL", help="a BVH file, or a trained folder or model file")
     evaluation.add_argument("references", nargs="*", metavar="CLIP", help="the recording, or for a model several")
     evaluation.add_argument(
@@ -273,11 +267,7 @@ def _held_out(takes: list[Take], names: list[str]) -> list[Take]:
 
 
 def _same_motion(a: Clip, b: Clip) -> bool:
-    return (
-        len(a) == len(b)
-        and np.array_equal(a.rotations, b.rotations)
-        and np.array_equal(a.root_positions, b.root_positions)
-    )
+    return len(a) == len(b) and np.array_equal(a.rotations, b.rotations) and np.array_equal(a.root_positions, b.root_positions)
 
 
 # ---- synth, eval
@@ -321,9 +311,7 @@ def at_rate(trained, path: Path, reading: Reading) -> tuple[Clip, np.ndarray]:
     (clip,), reading = read_told([path], reading.over(trained.reading))
     lacking = [name for name in trained.model.skeleton.names if name not in clip.skeleton.names]
     if lacking:
-        raise Failure(
-            f"{path}: the model's skeleton has {len(lacking)} joints that this one lacks, such as {lacking[0]}"
-        )
+        raise Failure(f"{path}: the model's skeleton has {len(lacking)} joints that this one lacks, such as {lacking[0]}")
     phase = None
     if trained.phases == "beside" and path.name != REFERENCE_NAME:
         phase = _phase_of(path, clip, reading, trained.phases, trained.phase_unit)
@@ -354,9 +342,7 @@ def synthesize_motion(args: argparse.Namespace) -> None:
     if args.at is not None:
         start = round(args.at * model.fps)
         if not model.input_len <= start <= len(clip):
-            raise Failure(
-                f"--at {args.at:g}: expected {model.input_len / model.fps:.2f} to {len(clip) / model.fps:.2f} s"
-            )
+            raise Failure(f"--at {args.at:g}: expected {model.input_len / model.fps:.2f} to {len(clip) / model.fps:.2f} s")
         if not np.isfinite(phase[start - 1]):
             raise Failure(f"--at {args.at:g}: the clip has no gait phase there")
     frames = frames_of(args.seconds, model.fps)

@@ -88,9 +88,7 @@ class Controller:
         self._character, self._spec = character, character.spec
         self._skeleton = character.skeleton if skeleton is None else skeleton
         if not isinstance(self._skeleton, Skeleton):
-            missing = (
-                "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
-            )
+            missing = "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
             raise TypeError(f"skeleton must be a Skeleton, {missing}")
         self._spec.joint_indices(self._skeleton)
         self._frame = 1 / (character.fps if fps is None else _check.number(fps, "fps", above=0))
@@ -212,9 +210,7 @@ class Controller:
         for pose in (self._before, self._now):
             place, rotations, (yaw, phase), velocity = take(3), take(pose.rotations.shape), take(2), take(3)
             contacts = take(2)
-            poses.append(
-                Pose(place, rotations, float(yaw), float(phase), velocity, contacts if self._spec.contacts else None)
-            )
+            poses.append(Pose(place, rotations, float(yaw), float(phase), velocity, contacts if self._spec.contacts else None))
         self._before, self._now = poses
         if self._legs is not None:
             self._legs.locks = take(self._legs.locks.shape)
@@ -250,9 +246,7 @@ class Controller:
 
     def _pose_now(self, velocity: np.ndarray) -> Pose:
         position, yaw, phase = self._character._root(0)
-        rotations = rotations_of(
-            self._features[None], np.array([yaw]), self._spec, self._skeleton, self._character.rest
-        )[0]
+        rotations = rotations_of(self._features[None], np.array([yaw]), self._spec, self._skeleton, self._character.rest)[0]
         contacts = None
         if self._spec.contacts:
             contacts = self._features[self._spec.slices["contacts"]].astype(np.float64)
@@ -280,9 +274,7 @@ class _Legs:
 
     def __init__(self, skeleton: Skeleton, feet: tuple):
         soles = (
-            [_sole(skeleton, name) for name in feet]
-            if feet
-            else [(chain[-1], np.zeros(3)) for chain in skeleton.find_feet()]
+            [_sole(skeleton, name) for name in feet] if feet else [(chain[-1], np.zeros(3)) for chain in skeleton.find_feet()]
         )
         legs = []
         ankles = [chain[0] for chain in skeleton.find_feet()] if not feet else [_ankle(skeleton, j) for j, _ in soles]

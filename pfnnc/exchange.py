@@ -68,7 +68,7 @@ def load_safetensors(path: str | os.PathLike, *, beta=None, kernel=None, activat
         pass  # FileNotFoundError and its like, as for every other file
     try:
         with safe_open(path, framework="numpy") as file:
-            state = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            state = {name: file.get_tensor(name) for name in file.keys()}
             found = json.loads((file.metadata() or {}).get(METADATA, "{}"))
     except (SafetensorError, json.JSONDecodeError, TypeError) as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from None

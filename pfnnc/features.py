@@ -185,9 +185,7 @@ class FeatureSpec:
         """
         names = [f"joint{i}" for i in range(self.joints)] if isinstance(self.joints, int) else self.joints
         rotations = [f"{name}_{axis}" for name in ("orientation", *names) for axis in AXES[self.representation]]
-        points = [
-            f"{name}_{what}_{axis}" for what in ("position", "velocity") for name in self.points for axis in "xyz"
-        ]
+        points = [f"{name}_{what}_{axis}" for what in ("position", "velocity") for name in self.points for axis in "xyz"]
         parts = {
             "yaw_rate": ["yaw_rate"],
             "height": ["height"],
@@ -289,9 +287,7 @@ class FeatureSpec:
         origin = _check.array(origin, "origin", (3,), dtype=np.float64)
         yaw, fps = _check.number(yaw, "yaw"), _check.number(fps, "fps", above=0)
         joints = self.joint_indices(skeleton)
-        root, rotations = _core.features_decode(
-            self.layout, rows, len(skeleton), joints, tuple(origin.tolist()), yaw, fps
-        )
+        root, rotations = _core.features_decode(self.layout, rows, len(skeleton), joints, tuple(origin.tolist()), yaw, fps)
         return Clip(skeleton, root, rotations, fps)
 
     def track(self, features, fps: float, origin=(0, 0, 0), *, yaw: float = 0.0) -> np.ndarray:
@@ -316,9 +312,7 @@ class FeatureSpec:
             previous = previous.reshape(-1, self.dim)
         return _core.features_make_valid(self.layout, rows.reshape(-1, self.dim), previous).reshape(rows.shape)
 
-    def mirror(
-        self, skeleton: Skeleton | None = None, pairs: dict[str, str] | None = None
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def mirror(self, skeleton: Skeleton | None = None, pairs: dict[str, str] | None = None) -> tuple[np.ndarray, np.ndarray]:
         """How rows are mirrored across x = 0: columns (dim,) int64 and signs (dim,), for ``rows[:, columns] * signs``.
 
         That is what `encode` gives for ``clip.mirror(pairs)``, up to the sign of quaternions, and for points as far

@@ -81,9 +81,7 @@ class _Document:
         self.views: list[dict] = []
         self.accessors: list[dict] = []
 
-    def add(
-        self, array: np.ndarray, kind: str, component: int, *, bounds: bool = False, target: int | None = None
-    ) -> int:
+    def add(self, array: np.ndarray, kind: str, component: int, *, bounds: bool = False, target: int | None = None) -> int:
         """The index of a new accessor over a copy of ``array``."""
         data = array.tobytes()
         view = {"buffer": 0, "byteOffset": self.length, "byteLength": len(data)}
@@ -174,9 +172,7 @@ def _add_bones(document: _Document, content: dict, skeleton: Skeleton, roots: li
     content["materials"] = [
         {"name": "bones", "pbrMetallicRoughness": {"baseColorFactor": [0.85, 0.55, 0.2, 1], "metallicFactor": 0}}
     ]
-    content["meshes"] = [
-        {"name": "bones", "primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}
-    ]
+    content["meshes"] = [{"name": "bones", "primitives": [{"attributes": attributes, "indices": indices, "material": 0}]}]
     content["skins"] = [{"joints": list(range(len(skeleton))), "inverseBindMatrices": matrices, "skeleton": roots[0]}]
     if len(roots) > 1:
         del content["skins"][0]["skeleton"]  # it must be above all joints

@@ -68,7 +68,9 @@ class TensorBoardLog:
             try:
                 from torch.utils.tensorboard import SummaryWriter
             except ImportError:
-                raise ImportError("TensorBoardLog needs tensorboardX, or torch with tensorboard: neither is installed") from None
+                raise ImportError(
+                    "TensorBoardLog needs tensorboardX, or torch with tensorboard: neither is installed"
+                ) from None
         self._writer = SummaryWriter(os.fspath(folder))
 
     def __call__(self, report: EpochReport) -> None:

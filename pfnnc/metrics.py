@@ -150,9 +150,7 @@ def _feet(ankles, contacts):
     ankles = _numbers(ankles, "ankles", (None, None, 3), dtype=np.float64)
     contacts = bools(contacts, "contacts")
     if contacts.shape != ankles.shape[:2]:
-        raise ValueError(
-            f"ankles of shape {ankles.shape} need contacts of shape {ankles.shape[:2]}, got {contacts.shape}"
-        )
+        raise ValueError(f"ankles of shape {ankles.shape} need contacts of shape {ankles.shape[:2]}, got {contacts.shape}")
     return ankles, contacts
 
 

@@ -342,7 +342,9 @@ class MotionModel:
         facing = yaw + np.cumsum(np.broadcast_to(0.0 if rates is None else rates, frames)) / self.fps
         if self.spec.frame == "heading":
             c, s = np.cos(facing), np.sin(facing)
-            velocity = np.stack([c * velocity[:, 0] + s * velocity[:, 2], velocity[:, 1], c * velocity[:, 2] - s * velocity[:, 0]], 1)
+            velocity = np.stack(
+                [c * velocity[:, 0] + s * velocity[:, 2], velocity[:, 1], c * velocity[:, 2] - s * velocity[:, 0]], 1
+            )
         return (origin + np.cumsum(velocity, axis=0) / self.fps)[None], facing[None]
 
     def _at_own_rate(self, start: Clip) -> Clip:
@@ -352,9 +354,7 @@ class MotionModel:
         if abs(start.fps - self.fps) > 1e-6 * self.fps and len(start):
             start = start[::-1].resample(self.fps)[::-1]
         if len(start) < self.input_len:
-            raise ValueError(
-                f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}"
-            )
+            raise ValueError(f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}")
         return start
 
     def _start(self, start: Clip, phase) -> tuple[np.ndarray, float, np.ndarray, float]:

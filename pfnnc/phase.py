@@ -59,9 +59,7 @@ def extract_phase_from_root_y(root_y, fps=30, *, min_period=0.4, smooth=5) -> tu
     min_period = number(min_period, "min_period", above=0)
     smooth = integer(smooth, "smooth", least=1)
     if not fps * min_period >= 1:
-        raise ValueError(
-            f"fps * min_period must be at least one frame, got {fps:g} * {min_period:g} = {fps * min_period:g}"
-        )
+        raise ValueError(f"fps * min_period must be at least one frame, got {fps:g} * {min_period:g} = {fps * min_period:g}")
     if smooth <= len(y):
         integer(smooth, "smooth", most=LONGEST_SMOOTHING)
     distance = int(min(fps * min_period, 2.0**62))

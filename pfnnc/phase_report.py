@@ -43,9 +43,7 @@ def plot_labels(clip: Clip, labels: Labels | None = None, *, feet=None, axes=Non
     for foot, (colour, name) in enumerate(zip(COLOURS, ("left", "right"), strict=True)):
         height = ankles[:, foot, 1]
         axes[1].plot(seconds, height, color=colour, linewidth=1, label=name)
-        axes[1].plot(
-            seconds, np.where(labels.contacts[:, foot], low - 0.02 - 0.02 * foot, np.nan), color=colour, linewidth=4
-        )
+        axes[1].plot(seconds, np.where(labels.contacts[:, foot], low - 0.02 - 0.02 * foot, np.nan), color=colour, linewidth=4)
         for strike in labels.strikes[foot]:
             axes[1].axvline(strike / clip.fps, color=colour, linewidth=0.5)
         axes[2].plot(labels.phase, height, ".", color=colour, markersize=2, label=name)

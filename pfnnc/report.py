@@ -248,9 +248,7 @@ def _check_clips(predicted, reference):
     names, own = predicted.skeleton.names, reference.skeleton.names
     if names != own:
         first = next((i for i, (a, b) in enumerate(zip(names, own, strict=False)) if a != b), min(len(names), len(own)))
-        raise ValueError(
-            f"predicted has other joints than reference ({len(names)} and {len(own)}), from joint {first} on"
-        )
+        raise ValueError(f"predicted has other joints than reference ({len(names)} and {len(own)}), from joint {first} on")
 
 
 def _foot_joints(clip: Clip, feet) -> list[int]:
@@ -285,8 +283,7 @@ def _foot_metrics(values, fps, places, contacts) -> str:
     if contacts is None:
         on = [detect_contacts(ankles, fps) for ankles in places]
         words = (
-            "found in each clip: less than 0.02 m above its own floor, from under 0.15 m/s until over 0.24 m/s, "
-            "0.1 s or longer"
+            "found in each clip: less than 0.02 m above its own floor, from under 0.15 m/s until over 0.24 m/s, 0.1 s or longer"
         )
     else:
         given = _feet(places[1], contacts)[1]

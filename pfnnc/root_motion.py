@@ -82,7 +82,11 @@ class RootTrack(_core.Track):
         if (step := np.diff(times) <= 0).any():
             i = int(np.argmax(step)) + 1
             raise ValueError(f"times[{i}]={times[i].item()!r} is not greater than times[{i - 1}]={times[i - 1].item()!r}")
-        if positions.ndim not in (1, 2) or positions.shape[0] != len(times) or positions.shape[1:] not in ((), (1,), (2,), (3,)):
+        if (
+            positions.ndim not in (1, 2)
+            or positions.shape[0] != len(times)
+            or positions.shape[1:] not in ((), (1,), (2,), (3,))
+        ):
             n = len(times)
             raise ValueError(f"positions must have shape ({n},) or ({n}, D) with D 1 to 3, got {positions.shape}")
         if rotations is not None:

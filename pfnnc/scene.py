@@ -214,7 +214,9 @@ class _Reader:
 
     def _options(self) -> dict:
         """Options of `MotionModel.train`, tried on what they are for."""
-        features, windows, model, training = (dict(self.tables.get(t, {})) for t in ("features", "windows", "model", "training"))
+        features, windows, model, training = (
+            dict(self.tables.get(t, {})) for t in ("features", "windows", "model", "training")
+        )
         preset = self.get("training", "preset", _option(*_recipes.PRESETS), "controller")
         for name in ("preset", "epochs", "max_seconds", "seed"):
             training.pop(name, None)

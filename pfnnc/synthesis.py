@@ -346,9 +346,7 @@ def begin(
     if spec.control is not None:
         offsets = np.array(spec.control.times, np.float64)
         if not abs(offsets).max() <= MOST_OFFSET * dt:
-            raise ValueError(
-                f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames"
-            )
+            raise ValueError(f"dt={dt!r} is too small for a trajectory of {abs(offsets).max():g} s: over {MOST_OFFSET} frames")
         offsets /= dt
     rollout._open(
         model,
@@ -368,9 +366,7 @@ def begin(
     if past is None and history:
         past = _past(window, spec, origin, yaw, dt, history)
     rollout._start(window, phase, origin, yaw, past)
-    made_of = repr(
-        (window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2])
-    )
+    made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
     rollout._fingerprint, rollout._frame_seconds, rollout.spec = zlib.crc32(made_of.encode()), dt, spec
 
 
@@ -504,9 +500,7 @@ def check_path(path, characters: int | None) -> tuple[np.ndarray, np.ndarray]:
     if positions.ndim not in (2, 3) or positions.shape[-1] != 3 or positions.shape[-2] < 1:
         raise ValueError(f"path positions must have shape (M, 3) or (B, M, 3), got {positions.shape}")
     if not single and len(positions) != characters:
-        raise ValueError(
-            f"path positions are of {len(positions)} characters, shape {positions.shape}, not of {characters}"
-        )
+        raise ValueError(f"path positions are of {len(positions)} characters, shape {positions.shape}, not of {characters}")
     if yaw.shape != positions.shape[:-1]:
         raise ValueError(f"path yaw must have shape {positions.shape[:-1]}, got {yaw.shape}")
     if single:

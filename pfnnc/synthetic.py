@@ -287,9 +287,7 @@ def _profile(value, name, times, least, most):
     falling = np.flatnonzero(np.diff(profile[:, 0]) <= 0)
     if len(falling):
         i = int(falling[0]) + 1
-        raise ValueError(
-            f"{name}[{i}, 0]={profile[i, 0]:g} is not greater than {name}[{i - 1}, 0]={profile[i - 1, 0]:g}"
-        )
+        raise ValueError(f"{name}[{i}, 0]={profile[i, 0]:g} is not greater than {name}[{i - 1}, 0]={profile[i - 1, 0]:g}")
     bad = (profile[:, 1] < least) | (profile[:, 1] > most)
     if bad.any():
         i = int(np.argmax(bad))
@@ -420,9 +418,7 @@ def _pelvis(line, left, right, looks, moods, swing, drive, kind):
     root = line.path + aside[:, None] * leftward(line.yaw)
     step, limit = line.times[1] - line.times[0], np.full(len(swing), np.inf)
     radius = int(round(0.35 / step))
-    margin = (
-        int(np.searchsorted(line.times, -0.5 * step)) - 2 * radius
-    )  # beyond it the first and last steps have no neighbours
+    margin = int(np.searchsorted(line.times, -0.5 * step)) - 2 * radius  # beyond it the first and last steps have no neighbours
     inside = slice(margin, len(swing) - margin)
     for side, foot in ((1, left), (-1, right)):
         hip = quat_rotate(pelvis, np.array([side * HIP_SIDE, -HIP_DROP, 0.0]))

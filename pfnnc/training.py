@@ -349,7 +349,8 @@ class Trainer:
         for name, wanted in other._options.items():
             if self._options[name] != wanted:
                 raise ValueError(
-                    f"the checkpoint was made with {name}={self._options[name]!r}, expected {wanted!r}; without it the run begins anew"
+                    f"the checkpoint was made with {name}={self._options[name]!r}, expected {wanted!r}; "
+                    "without it the run begins anew"
                 )
         return self
 

@@ -27,9 +27,7 @@ def represent(rotations, representation):
     return quat_unroll(np.concatenate([first, rotations[1:]]))
 
 
-def encode(
-    root, rotations, joints, fps, representation="quat", heading=False, yaw_rate=False, height=False, points=None
-):
+def encode(root, rotations, joints, fps, representation="quat", heading=False, yaw_rate=False, height=False, points=None):
     """Rows of float64 from world positions of the root, local rotations, joint indices, world positions of points."""
     rotations = quat_normalize(rotations)
     yaw = np.unwrap(quat_yaw(rotations[:, 0]))

@@ -126,9 +126,7 @@ def quat_slerp(a, b, t):
     dot = mp.fsum(x * y for x, y in zip(a, b, strict=True))
     if dot < 0:
         b, dot = [-x for x in b], -dot
-    angle = 2 * mp.atan2(
-        _norm([x - y for x, y in zip(a, b, strict=True)]), _norm([x + y for x, y in zip(a, b, strict=True)])
-    )
+    angle = 2 * mp.atan2(_norm([x - y for x, y in zip(a, b, strict=True)]), _norm([x + y for x, y in zip(a, b, strict=True)]))
     if angle == 0:
         return a
     return [(mp.sin((1 - t) * angle) * x + mp.sin(t * angle) * y) / mp.sin(angle) for x, y in zip(a, b, strict=True)]
@@ -182,13 +180,9 @@ def hard_quats(count=60, seed=0):
     near_pi = np.column_stack([small, axis])
     exact_pi = np.column_stack([np.zeros(count), axis])
     close = np.column_stack([np.cos(small), axis * np.sin(small)[:, None]])
-    axes = np.vstack(
-        [np.eye(4), -np.eye(4), [[0, 0, -1, 1], [-0.0, 0, 0, -1], [-1, -0.0, 0, 0], [1, 1, 1, 1], [-1, 1, -1, 1]]]
-    )
+    axes = np.vstack([np.eye(4), -np.eye(4), [[0, 0, -1, 1], [-0.0, 0, 0, -1], [-1, -0.0, 0, 0], [1, 1, 1, 1], [-1, 1, -1, 1]]])
     quats = np.vstack([unit, near_zero, near_pi, exact_pi, close, -near_pi, axes])
-    return np.vstack(
-        [quats, unit * 1e300, unit * 1e-300, unit[:20] * 1e-320, near_pi * 1e200, near_zero * 1e-150, unit * 3]
-    )
+    return np.vstack([quats, unit * 1e300, unit * 1e-300, unit[:20] * 1e-320, near_pi * 1e200, near_zero * 1e-150, unit * 3])
 
 
 def near_lock(order, count=30, seed=2):

@@ -89,9 +89,7 @@ def test_phase(capsys, clips, tmp_path):
 def test_root_motion(capsys, clips):
     out = run(capsys, "root-motion", clips / "walk0.bvh", "--mode", "translation", "--to", 40).out
     assert "duration  4.0000 s" in out
-    moved = [
-        float(x) for x in next(line for line in out.splitlines() if line.startswith("delta")).split(":")[1].split()[:3]
-    ]
+    moved = [float(x) for x in next(line for line in out.splitlines() if line.startswith("delta")).split(":")[1].split()[:3]]
     assert moved[2] == pytest.approx(40.0, rel=0.01)
     for mode in ("planar", "full"):
         assert "in the root's frame" in run(capsys, "root-motion", clips / "walk0.bvh", "--mode", mode).out
@@ -362,9 +360,7 @@ def test_traceback_on_demand(capsys):
 
 
 def test_as_a_program(clips):
-    done = subprocess.run(
-        [sys.executable, "-m", "pfnnc", "inspect", clips / "walk0.bvh"], capture_output=True, text=True
-    )
+    done = subprocess.run([sys.executable, "-m", "pfnnc", "inspect", clips / "walk0.bvh"], capture_output=True, text=True)
     assert done.returncode == 0 and "24 joints" in done.stdout
     done = subprocess.run([sys.executable, "-m", "pfnnc", "inspect", "none"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr == "pfnnc: none: no such file or folder\n"

@@ -261,7 +261,12 @@ def test_arguments_by_name():
     clock.seek(t=0.75)
     assert clock.phase == 0.75
     clock.restore(state=clock.state())
-    for call in (clock.advance, lambda: clock.advance(0.1, 0.2), lambda: clock.advance(0.1, dt=0.2), lambda: clock.advance(t=0.1)):
+    for call in (
+        clock.advance,
+        lambda: clock.advance(0.1, 0.2),
+        lambda: clock.advance(0.1, dt=0.2),
+        lambda: clock.advance(t=0.1),
+    ):
         with pytest.raises(TypeError, match=r"advance\(\) takes"):
             call()
 

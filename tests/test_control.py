@@ -88,9 +88,7 @@ def test_trust_in_the_network():
     root = (1.0, 2.0, 0.5)
     foreseen = np.array([[0.1, 0.4, np.sin(0.2), np.cos(0.2)]] * 3)
     alone = step_control(new_control(root), (0.0, 0.0, math.nan), root=root)
-    mixed = step_control(
-        new_control(root), (0.0, 0.0, math.nan), root=root, foreseen=foreseen, settings=(*SETTINGS[:4], 0.6)
-    )
+    mixed = step_control(new_control(root), (0.0, 0.0, math.nan), root=root, foreseen=foreseen, settings=(*SETTINGS[:4], 0.6))
     x, _, z = Rotation.from_rotvec([0, 0.5, 0]).apply([0.1, 0, 0.4])
     seen = np.array([1 + x, 2 + z, 0.7])
     for row, plain, t in zip(mixed, alone, TIMES, strict=True):
@@ -214,9 +212,7 @@ def test_a_foot_too_far_from_its_animation_is_let_go():
 @pytest.fixture(scope="module")
 def model():
     walk = make_gait_clip("walk", seconds=6, speed=1.2)
-    return MotionModel.train(
-        [walk.clip], phases=[walk.phase], hidden=16, epochs=3, rollout=2, output_len=3, progress=False
-    )
+    return MotionModel.train([walk.clip], phases=[walk.phase], hidden=16, epochs=3, rollout=2, output_len=3, progress=False)
 
 
 @pytest.fixture

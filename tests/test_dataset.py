@@ -38,9 +38,7 @@ def plain_windows(features, phase, input_len, output_len, stride):
 # ---- make_windows
 
 
-@pytest.mark.parametrize(
-    ("frames", "count"), [(12, 0), (13, 1), (16, 1), (17, 2), (20, 2), (40, 7), (100, 22), (1000, 247)]
-)
+@pytest.mark.parametrize(("frames", "count"), [(12, 0), (13, 1), (16, 1), (17, 2), (20, 2), (40, 7), (100, 22), (1000, 247)])
 def test_counting_windows(frames, count):  # U44
     X, Y, P = make_windows(np.zeros((frames, 5)), np.zeros(frames), 12, 1)
     assert (X.shape, Y.shape, P.shape) == ((count, 12, 5), (count, 1, 5), (count,))
@@ -70,9 +68,7 @@ def test_make_windows_takes_lists_integers_and_strides():
     wide = np.random.default_rng(0).normal(size=(50, 20))
     for view in (wide[::2, ::3], wide[::-1], np.asfortranarray(wide), wide.astype(">f8")):
         phase = np.linspace(0, 0.9, len(view))
-        for got, expected in zip(
-            make_windows(view, phase, 3, 2, 2), make_windows(view.copy(), phase, 3, 2, 2), strict=True
-        ):
+        for got, expected in zip(make_windows(view, phase, 3, 2, 2), make_windows(view.copy(), phase, 3, 2, 2), strict=True):
             assert np.array_equal(got, expected)
 
 
@@ -217,9 +213,7 @@ def test_normalizer_refuses():
 def test_batches_are_the_windows_of_each_clip(stored, dtype, columns):
     clips = [rows_and_phase(frames, frames, stored, missing=0.2) for frames in (40, 25, 18, 70)]
     normalizer = columns and Normalizer(columns).fit([rows for rows, _ in clips])
-    dataset = WindowDataset(
-        [rows for rows, _ in clips], SPEC, [p for _, p in clips], normalizer=normalizer, dtype=dtype
-    )
+    dataset = WindowDataset([rows for rows, _ in clips], SPEC, [p for _, p in clips], normalizer=normalizer, dtype=dtype)
     parts = [make_windows(rows.astype(dtype), phase) for rows, phase in clips]
     X, Y, P = (np.concatenate(part) for part in zip(*parts, strict=True))
     if normalizer:
@@ -633,9 +627,7 @@ def test_mirror_refuses():
 
 
 def controlled(clips, **options):
-    spec = FeatureSpec.controller(
-        NAMES, points=("LeftFoot_end", "RightFoot_end"), control=Trajectory((-0.3, 0.25, 0.9))
-    )
+    spec = FeatureSpec.controller(NAMES, points=("LeftFoot_end", "RightFoot_end"), control=Trajectory((-0.3, 0.25, 0.9)))
     phases = [np.linspace(0, 3, len(clip)) % 1 for clip in clips]
     return WindowDataset(clips, spec, phases, input_len=2, output_len=4, stride=3, dtype=np.float64, **options)
 

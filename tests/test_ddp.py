@@ -43,7 +43,9 @@ def launch(count, arguments, **options):
     common = os.environ | {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": str(count), "OMP_NUM_THREADS": "1"}
     common["PYTHONPATH"] = str(ROOT)
     started = [
-        subprocess.Popen([sys.executable, *arguments], env=common | {"RANK": str(rank)}, text=True, stdout=-1, stderr=-1, **options)
+        subprocess.Popen(
+            [sys.executable, *arguments], env=common | {"RANK": str(rank)}, text=True, stdout=-1, stderr=-1, **options
+        )
         for rank in range(count)
     ]
     results = [process.communicate(timeout=300) for process in started]

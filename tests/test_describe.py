@@ -51,9 +51,7 @@ def test_up(turn, up):
     assert found.rate.sure and found.rate.value == 30
 
 
-@pytest.mark.parametrize(
-    ("true", "header"), [(60, 15), (120, 30), (30, 120), (24, 100), (60, 60), (30, 30), (100, 120)]
-)
+@pytest.mark.parametrize(("true", "header"), [(60, 15), (120, 30), (30, 120), (24, 100), (60, 60), (30, 30), (100, 120)])
 def test_rate(true, header):
     clip = walker(fps=float(true))
     rate = describe(Clip(clip.skeleton, clip.root_positions, clip.rotations, header)).rate
@@ -89,9 +87,7 @@ def test_oddities():
 def test_without_feet():
     skeleton = pfnnc.Skeleton(["a", "b"], [-1, 0], [[0, 0, 0], [0, 110, 0]])
     found = describe(Clip(skeleton, [[0, 5, 0]] * 3, [[[1, 0, 0, 0]] * 2] * 3, 30))
-    assert (
-        found.feet is None and found.scale.value == 0.01 and not (found.scale.sure or found.up.sure or found.rate.sure)
-    )
+    assert found.feet is None and found.scale.value == 0.01 and not (found.scale.sure or found.up.sure or found.rate.sure)
     flat = pfnnc.Skeleton(["a"], [-1], [[0, 0, 0]])
     assert describe(Clip(flat, [[0, 0, 0]], [[[1, 0, 0, 0]]], 30)).scale.value == 1.0
 

@@ -12,7 +12,9 @@ def torch():
     return pytest.importorskip("torch", reason="needs PyTorch, which the package does not require")
 
 
-@pytest.mark.parametrize("wrap", [lambda s: s, lambda s: {"epoch": 3, "model": s}, lambda s: {"module." + k: v for k, v in s.items()}])
+@pytest.mark.parametrize(
+    "wrap", [lambda s: s, lambda s: {"epoch": 3, "model": s}, lambda s: {"module." + k: v for k, v in s.items()}]
+)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_torch_checkpoints(tmp_path, torch, wrap, dtype):
     model = make(dtype=dtype)

@@ -86,9 +86,7 @@ def test_the_articles_frame():
 @pytest.mark.parametrize("frame", FRAMES)
 @pytest.mark.parametrize("control", [None, Trajectory((-0.5, 0.0, 0.5, 1.0))])
 def test_slices_columns_and_the_cores_layout_agree(representation, frame, control):
-    spec = FeatureSpec(
-        ("Hips", "Head"), representation, frame, True, True, POINTS, True, True, control, predict="delta"
-    )
+    spec = FeatureSpec(("Hips", "Head"), representation, frame, True, True, POINTS, True, True, control, predict="delta")
     stops = [part.stop for part in spec.slices.values()]
     assert [part.start for part in spec.slices.values()] == [0, *stops[:-1]]
     assert list(spec.slices) == ["velocity", "orientation", "joints", "yaw_rate", "height", "points", "contacts"]

@@ -59,9 +59,7 @@ class Reader:
             a, b = values[i], values[j]
             if channel["target"]["path"] == "rotation":
                 angle = np.arccos(np.clip(a @ b, -1, 1))
-                weights = (
-                    (1 - share, share) if angle < 1e-6 else np.sin([(1 - share) * angle, share * angle]) / np.sin(angle)
-                )
+                weights = (1 - share, share) if angle < 1e-6 else np.sin([(1 - share) * angle, share * angle]) / np.sin(angle)
             else:
                 weights = (1 - share, share)
             local[channel["target"]["node"]][channel["target"]["path"]] = weights[0] * a + weights[1] * b

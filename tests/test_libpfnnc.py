@@ -62,7 +62,16 @@ def library():
 
 
 def build(source: Path, program: Path, library: Path) -> Path:
-    command = ["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", f"-I{ROOT / 'csrc/core'}", str(source), str(library / "libpfnnc.a")]
+    command = [
+        "cc",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Werror",
+        f"-I{ROOT / 'csrc/core'}",
+        str(source),
+        str(library / "libpfnnc.a"),
+    ]
     subprocess.run([*command, "-lm", "-lpthread", "-o", str(program)], check=True)
     return program
 

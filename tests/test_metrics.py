@@ -121,9 +121,7 @@ def test_skate_counts_steps_with_contact_at_both_ends():
     ankles[:, 0, 0] = [0, 1, 1, 2, 3, 3]
     ankles[:, 1, 1] = [0, 0, 0, 5, 5, 5]  # upwards counts too
     contacts = np.array([[1, 1, 1, 0, 1, 1], [0, 0, 1, 1, 0, 0]], bool).T
-    assert foot_skate(ankles, contacts, 30) == pytest.approx(
-        2 / 4
-    )  # moved 0-1, stood 1-2, stood 4-5; the other moved 2-3
+    assert foot_skate(ankles, contacts, 30) == pytest.approx(2 / 4)  # moved 0-1, stood 1-2, stood 4-5; the other moved 2-3
 
 
 def test_skate_against_a_plain_loop():

@@ -332,9 +332,7 @@ def test_a_rig_whose_feet_have_no_names(walk):
     with pytest.raises(ValueError, match="feet"):
         MotionModel.train([clip], phases=[walk.phase], **{**QUICK, "mirror": False})
     left, right = (walk.clip.skeleton.index(n) for n in ("LeftToeBase", "RightToeBase"))
-    model = MotionModel.train(
-        [clip], phases=[walk.phase], **{**QUICK, "mirror": False}, feet=(names[left], names[right])
-    )
+    model = MotionModel.train([clip], phases=[walk.phase], **{**QUICK, "mirror": False}, feet=(names[left], names[right]))
     assert model.feet == (names[left], names[right])
 
 

@@ -2,8 +2,8 @@
 
 import copy
 import os
-import platform
 import pickle
+import platform
 import subprocess
 import sys
 
@@ -423,7 +423,14 @@ def test_thread_count():
     try:
         pfnnc.set_num_threads(3)
         assert pfnnc.get_num_threads() == 3
-        for wrong, error in ((0, ValueError), (-1, ValueError), (257, ValueError), (1.0, TypeError), (True, TypeError), ("2", TypeError)):
+        for wrong, error in (
+            (0, ValueError),
+            (-1, ValueError),
+            (257, ValueError),
+            (1.0, TypeError),
+            (True, TypeError),
+            ("2", TypeError),
+        ):
             with pytest.raises(error, match="n must be"):
                 pfnnc.set_num_threads(wrong)
         assert pfnnc.get_num_threads() == 3
@@ -431,7 +438,9 @@ def test_thread_count():
         pfnnc.set_num_threads(before)
 
 
-@pytest.mark.parametrize("value, expect", [("3", "3"), ("0", "warned"), ("many", "warned"), ("-2", "warned"), ("1" * 5000, "warned")])
+@pytest.mark.parametrize(
+    "value, expect", [("3", "3"), ("0", "warned"), ("many", "warned"), ("-2", "warned"), ("1" * 5000, "warned")]
+)
 def test_thread_count_from_the_environment(value, expect):
     code = (
         "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n warnings.simplefilter('always'); import pfnnc\n"
@@ -514,7 +523,9 @@ def test_compiled(weights, goal, crowd):
     assert np.array_equal(copy.deepcopy(runtime)(x, phase), y)
 
 
-@pytest.mark.parametrize("kernel, kernels, beta", [("rbf", 8, 8.0), ("cyclic", 16, 32.0), ("catmull_rom", 8, 1.0), ("rbf", 4, 8.0)])
+@pytest.mark.parametrize(
+    "kernel, kernels, beta", [("rbf", 8, 8.0), ("cyclic", 16, 32.0), ("catmull_rom", 8, 1.0), ("rbf", 4, 8.0)]
+)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_large_batches_are_exact_whatever_way_they_go(kernel, kernels, beta, dtype):
     model = make(100, 33, 40, kernels, beta=beta, kernel=kernel, dtype=dtype)
@@ -562,7 +573,9 @@ def test_float16_is_rounded_to_nearest_even():
     for fc in (model.fc1, model.fc2, model.fc3):
         fc.weights[...] = 1
     rng = np.random.default_rng(0)
-    values = np.concatenate([rng.standard_normal(500) * 10.0 ** rng.integers(-9, 5, 500), [65504, 65519.9, 6e-8, 2.9e-8, 0, 1 / 3]])
+    values = np.concatenate(
+        [rng.standard_normal(500) * 10.0 ** rng.integers(-9, 5, 500), [65504, 65519.9, 6e-8, 2.9e-8, 0, 1 / 3]]
+    )
     for value in np.abs(values[np.abs(values) < 65520]).astype(np.float32):
         model.fc1.weights[...] = value
         assert model.compile("float16")(np.ones((1, 1), np.float32), [0.5])[0, 0] == np.float32(np.float16(value))
@@ -574,7 +587,7 @@ def test_float16_is_rounded_to_nearest_even():
 def write_folder(folder, controls, samples, rng):
     sizes = [(7, 5), (7, 7), (4, 7)]
     blend = reference.shares(np.arange(samples) / samples, 4, 1, "catmull_rom")
-    for i, (out, inputs) in enumerate(sizes):
+    for i in range(len(sizes)):
         for letter, points in zip("Wb", controls[i], strict=True):
             for j, weights in enumerate(blend):
                 np.tensordot(weights, points, 1).astype("<f4").tofile(folder / f"{letter}{i}_{j:03}.bin")

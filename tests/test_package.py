@@ -23,7 +23,9 @@ def test_every_public_name_is_documented():
     assert not missing
 
 
-@pytest.mark.parametrize("damage", [lambda d: d[:-1], lambda d: b"x" + d[1:], lambda d: d[:200] + b"\1" + d[201:], lambda d: b""])
+@pytest.mark.parametrize(
+    "damage", [lambda d: d[:-1], lambda d: b"x" + d[1:], lambda d: d[:200] + b"\1" + d[201:], lambda d: b""]
+)
 def test_store_refuses_damage(tmp_path, damage):
     import numpy as np
 

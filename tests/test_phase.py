@@ -101,9 +101,7 @@ def test_a_long_rising_row_of_valleys_is_linear_work():
 def test_running_needs_the_shorter_period():
     t = np.arange(300) / 60
     y = 0.9 + 0.04 * np.cos(2 * np.pi * 3.0 * t)  # three steps a second
-    assert len(pfnnc.extract_phase_from_root_y(y, 60, min_period=0.25)[1]) > len(
-        pfnnc.extract_phase_from_root_y(y, 60)[1]
-    )
+    assert len(pfnnc.extract_phase_from_root_y(y, 60, min_period=0.25)[1]) > len(pfnnc.extract_phase_from_root_y(y, 60)[1])
 
 
 def test_root_y_without_cycles():

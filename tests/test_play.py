@@ -104,9 +104,7 @@ def test_command(capsys, tmp_path, model):
     model.save(file)
     assert main(["play", str(file), "-o", str(page), "--force"]) == 0
     assert "pfnnc play: model" in page.read_text("utf-8")
-    assert (
-        main(["play", str(tmp_path), "-o", str(file), "--force"]) == 1 and "that is an input" in capsys.readouterr().err
-    )
+    assert main(["play", str(tmp_path), "-o", str(file), "--force"]) == 1 and "that is an input" in capsys.readouterr().err
     assert main(["play", str(tmp_path / "none")]) == 1 and "No such file" in capsys.readouterr().err
     assert model.to_bytes() == file.read_bytes()
 

@@ -35,7 +35,9 @@ def heading(rotation) -> np.ndarray:
 # ---- the lab's track ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("t0", "t1", "motion"), [(0.9, 1.1, 0.20), (0.9, 3.1, 4.20), (1.1, 0.9, -0.20), (0, 1, 2), (-3, 2, 10)])
+@pytest.mark.parametrize(
+    ("t0", "t1", "motion"), [(0.9, 1.1, 0.20), (0.9, 3.1, 4.20), (1.1, 0.9, -0.20), (0, 1, 2), (-3, 2, 10)]
+)
 def test_lab_intervals(t0, t1, motion):
     assert LAB.delta(t0, t1) == pytest.approx(motion, abs=1e-9)
 
@@ -51,7 +53,12 @@ def test_lab_split():
 
 def overlap_integral(t0: Fraction, t1: Fraction) -> Fraction:
     """Overlap times speed, added over every cycle and segment: the lab's own integrator, in exact arithmetic."""
-    keys = [(Fraction(0), Fraction(0)), (Fraction(1, 4), Fraction(1, 5)), (Fraction(3, 4), Fraction(17, 10)), (Fraction(1), Fraction(2))]
+    keys = [
+        (Fraction(0), Fraction(0)),
+        (Fraction(1, 4), Fraction(1, 5)),
+        (Fraction(3, 4), Fraction(17, 10)),
+        (Fraction(1), Fraction(2)),
+    ]
     low, high = min(t0, t1), max(t0, t1)
     total = Fraction(0)
     for cycle in range(-6, 6):
@@ -142,7 +149,13 @@ def test_u01_one_loop_boundary():
 
 @pytest.mark.parametrize(
     ("loops", "place", "degrees"),
-    [(1, (1, 0, 1), 90), (2, (2, 0, 0), 180), (3, (1, 0, -1), 270), (4, (0, 0, 0), 0), (2.5, (1.7071067811865475, 0, -0.7071067811865476), 225)],
+    [
+        (1, (1, 0, 1), 90),
+        (2, (2, 0, 0), 180),
+        (3, (1, 0, -1), 270),
+        (4, (0, 0, 0), 0),
+        (2.5, (1.7071067811865475, 0, -0.7071067811865476), 225),
+    ],
 )
 def test_u03_turning_loop_closes(loops, place, degrees):
     translation, rotation = quarter_circle().delta(0, loops)
@@ -241,7 +254,10 @@ def mp_pose(track: RootTrack, t: float):
     i = max(j for j in range(len(track.times) - 1) if Fraction(float(track.times[j])) <= local)
     share = (local - Fraction(float(track.times[i]))) / (Fraction(float(track.times[i + 1])) - Fraction(float(track.times[i])))
     share = mpmath.mpf(share.numerator) / share.denominator
-    position = [mpmath.mpf(float(a)) + share * (mpmath.mpf(float(b)) - mpmath.mpf(float(a))) for a, b in zip(*track.positions[i : i + 2])]
+    position = [
+        mpmath.mpf(float(a)) + share * (mpmath.mpf(float(b)) - mpmath.mpf(float(a)))
+        for a, b in zip(*track.positions[i : i + 2])
+    ]
     a, b = mp_unit(track.rotations[i]), mp_unit(track.rotations[i + 1])
     dot = sum(x * y for x, y in zip(a, b))
     if dot < 0:
@@ -255,8 +271,13 @@ def mp_pose(track: RootTrack, t: float):
 
 
 def mp_delta(track: RootTrack, t0: float, t1: float):
-    start, end = (list(track.positions[0]), mp_unit(track.rotations[0])), (list(track.positions[-1]), mp_unit(track.rotations[-1]))
-    cycle = mp_compose(([mpmath.mpf(float(x)) for x in end[0]], end[1]), mp_inverse(([mpmath.mpf(float(x)) for x in start[0]], start[1])))
+    start, end = (
+        (list(track.positions[0]), mp_unit(track.rotations[0])),
+        (list(track.positions[-1]), mp_unit(track.rotations[-1])),
+    )
+    cycle = mp_compose(
+        ([mpmath.mpf(float(x)) for x in end[0]], end[1]), mp_inverse(([mpmath.mpf(float(x)) for x in start[0]], start[1]))
+    )
     (k0, p0), (k1, p1) = mp_pose(track, t0), mp_pose(track, t1)
     return mp_compose(mp_inverse(p0), mp_compose(mp_power(cycle, k1 - k0), p1))
 
@@ -286,7 +307,9 @@ def test_turning_against_50_digits(turn, cycles):
         for a, b, translation, rotation in zip(t0, t1, translations, rotations):
             right_translation, right_rotation = mp_delta(track, a, b)
             sign = -1 if right_rotation[0] < 0 else 1
-            np.testing.assert_allclose(translation, [float(x) for x in right_translation], rtol=0, atol=tolerance(track, cycles))
+            np.testing.assert_allclose(
+                translation, [float(x) for x in right_translation], rtol=0, atol=tolerance(track, cycles)
+            )
             np.testing.assert_allclose(rotation, [float(sign * x) for x in right_rotation], rtol=0, atol=2e-9)
 
 
@@ -454,7 +477,9 @@ def test_bad_rotations_and_options():
     with pytest.raises(TypeError, match="times must be an array of real numbers"):
         RootTrack(["a", "b"], [0, 1])
     for norm in (1e-300, 1e300):
-        assert RootTrack([0, 1], flat, np.array([[1, 0, 1, 0]] * 2) * norm).rotations[0] == pytest.approx([0.5**0.5, 0, 0.5**0.5, 0])
+        assert RootTrack([0, 1], flat, np.array([[1, 0, 1, 0]] * 2) * norm).rotations[0] == pytest.approx(
+            [0.5**0.5, 0, 0.5**0.5, 0]
+        )
 
 
 def test_bad_times():
@@ -505,12 +530,20 @@ def test_blended_turns_compose():
     straight = RootTrack([0, 1], [[0, 0, 0], [0, 0, 1.4]], [[1, 0, 0, 0]] * 2)
     both = blend_tracks([straight, quarter_circle()], [0.5, 0.5])
     _, turn = both.delta(0, 8)
-    assert np.sin(np.radians(heading(turn))) == pytest.approx(0, abs=1e-9) and abs(turn[0]) == pytest.approx(1)  # half of a quarter turn, eight times
+    assert np.sin(np.radians(heading(turn))) == pytest.approx(0, abs=1e-9) and abs(turn[0]) == pytest.approx(
+        1
+    )  # half of a quarter turn, eight times
     np.testing.assert_allclose(both.delta(0, 8)[0], 0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    ("weights", "message"), [([1], "weights must have shape"), ([-1, 2], r"weights\[0\]=-1.0 is negative"), ([0, 0], "all 0"), ([np.nan, 1], "not finite")]
+    ("weights", "message"),
+    [
+        ([1], "weights must have shape"),
+        ([-1, 2], r"weights\[0\]=-1.0 is negative"),
+        ([0, 0], "all 0"),
+        ([np.nan, 1], "not finite"),
+    ],
 )
 def test_bad_blends(weights, message):
     with pytest.raises(ValueError, match=message):

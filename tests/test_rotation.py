@@ -363,9 +363,7 @@ TAKE_THEM = [(name, q) for name in (*FROM_QUAT, "quat_rotate", "quat_slerp", "qu
 @pytest.mark.parametrize(("name", "q"), TAKE_THEM)
 def test_no_rotation_is_nan_and_invalid(name, q):
     function = getattr(pfnnc, name)
-    rest = {"quat_rotate": ([1.0, 2, 3],), "quat_slerp": ([1.0, 0, 0, 0], 0.5), "quat_mul": ([1.0, 2, 3, 4],)}.get(
-        name, ()
-    )
+    rest = {"quat_rotate": ([1.0, 2, 3],), "quat_slerp": ([1.0, 0, 0, 0], 0.5), "quat_mul": ([1.0, 2, 3, 4],)}.get(name, ())
     batch = random_quats(300)
     batch[[5, 128, 299]] = q
     expected = np.zeros(300, bool)
@@ -529,9 +527,7 @@ def test_a_result_does_not_depend_on_its_neighbours():
     together = pfnnc.quat_to_exp_map(q)
     np.testing.assert_array_equal(together, np.stack([pfnnc.quat_to_exp_map(x) for x in q]))
     turned = pfnnc.quat_mul(q[:400], q[399::-1])
-    np.testing.assert_array_equal(
-        turned, np.stack([pfnnc.quat_mul(a, b) for a, b in zip(q[:400], q[399::-1], strict=True)])
-    )
+    np.testing.assert_array_equal(turned, np.stack([pfnnc.quat_mul(a, b) for a, b in zip(q[:400], q[399::-1], strict=True)]))
 
 
 def test_overflow_is_a_flag_too():

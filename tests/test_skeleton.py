@@ -173,9 +173,7 @@ def test_norms():
     for scale in (3.0, -1e-200, 1e200):
         other = Clip(clip.skeleton, clip.root_positions, clip.rotations * scale, 30)
         np.testing.assert_allclose(other.rotations, clip.rotations * np.sign(scale), atol=1e-15)
-    np.testing.assert_array_equal(
-        Clip(clip.skeleton, clip.root_positions, clip.rotations, 30).rotations, clip.rotations
-    )
+    np.testing.assert_array_equal(Clip(clip.skeleton, clip.root_positions, clip.rotations, 30).rotations, clip.rotations)
 
 
 def test_copies_and_pickles():

@@ -35,9 +35,7 @@ def a_window(spec, length=4, seed=0, batch=None):
         rotations += [2, 0, 0, 0]
         rotations /= np.linalg.norm(rotations, axis=-1, keepdims=True)
     elif spec.representation == "6d":
-        rotations[:] = np.concatenate(
-            Rotation.random(len(rotations), rng=1).as_matrix()[:, :, :2].transpose(2, 0, 1), 1
-        )
+        rotations[:] = np.concatenate(Rotation.random(len(rotations), rng=1).as_matrix()[:, :, :2].transpose(2, 0, 1), 1)
     window[..., 3 : spec.slices["joints"].stop] = rotations.reshape(*shape, -1)
     return window
 
@@ -520,9 +518,7 @@ def test_to_clip_is_what_decode_gives(representation, frame):
     clip = result.to_clip(skeleton, 30.0)
     assert isinstance(clip, Clip) and clip.fps == 30 and len(clip) == 12
     np.testing.assert_array_equal(clip.root_positions, result.root_positions)
-    decoded = spec.decode(
-        result.features, result.root_positions[0], yaw=float(result.yaw[0]), skeleton=skeleton, fps=30.0
-    )
+    decoded = spec.decode(result.features, result.root_positions[0], yaw=float(result.yaw[0]), skeleton=skeleton, fps=30.0)
     np.testing.assert_allclose(clip.root_positions, decoded.root_positions, atol=1e-12)
     apart = abs((clip.rotations * decoded.rotations).sum(-1))
     np.testing.assert_allclose(apart, 1, atol=1e-12)
@@ -553,9 +549,7 @@ def test_to_clip_of_named_joints_and_wrong_ones():
 def test_wrong_values_are_named():
     spec = spec_of()
     model, window = a_model(spec), a_window(spec)
-    good = dict(
-        model=model, spec=spec, normalizer=None, init_window=window, phase=0.1, n_frames=3, dt=0.1, avg_stride=1.0
-    )
+    good = dict(model=model, spec=spec, normalizer=None, init_window=window, phase=0.1, n_frames=3, dt=0.1, avg_stride=1.0)
     nan_window = window.copy()
     nan_window[2, 5] = np.nan
     wrong = [

@@ -100,7 +100,10 @@ def test_gradcheck(kernel):
     layer = PFNNLayer(5, 3, 4, 6.0, kernel=kernel, seed=1, dtype=torch.float64)
     x = torch.randn(6, 5, dtype=torch.float64, requires_grad=True)
     phase = torch.tensor([0.03, 0.2, 0.41, 0.6, 0.77, 0.96], dtype=torch.float64, requires_grad=True)
-    assert torch.autograd.gradcheck(lambda *inputs: torch.func.functional_call(layer, dict(weights=inputs[2], bias=inputs[3]), inputs[:2]), (x, phase, layer.weights, layer.bias))
+    assert torch.autograd.gradcheck(
+        lambda *inputs: torch.func.functional_call(layer, dict(weights=inputs[2], bias=inputs[3]), inputs[:2]),
+        (x, phase, layer.weights, layer.bias),
+    )
 
 
 def test_against_the_packages_network():
@@ -173,16 +176,19 @@ def test_wrong_calls(change, error, message):
         module(*change(torch.zeros(6, 24), torch.full((6,), 0.5)))
 
 
-@pytest.mark.parametrize("options, error, message", [
-    (dict(hidden=0), ValueError, "hidden"),
-    (dict(n_kernels=3, kernel="catmull_rom"), ValueError, "n_kernels"),
-    (dict(kernel="gauss"), ValueError, "kernel"),
-    (dict(activation="tanh"), ValueError, "activation"),
-    (dict(beta=-1), ValueError, "beta"),
-    (dict(dtype=torch.float16), ValueError, "dtype"),
-    (dict(dtype="x"), TypeError, "dtype"),
-    (dict(seed="x"), TypeError, "seed"),
-])
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        (dict(hidden=0), ValueError, "hidden"),
+        (dict(n_kernels=3, kernel="catmull_rom"), ValueError, "n_kernels"),
+        (dict(kernel="gauss"), ValueError, "kernel"),
+        (dict(activation="tanh"), ValueError, "activation"),
+        (dict(beta=-1), ValueError, "beta"),
+        (dict(dtype=torch.float16), ValueError, "dtype"),
+        (dict(dtype="x"), TypeError, "dtype"),
+        (dict(seed="x"), TypeError, "seed"),
+    ],
+)
 def test_wrong_options(options, error, message):
     with pytest.raises(error, match=message):
         SimplifiedPFNN(**{"in_dim": 4, "out_dim": 3, "hidden": 2, **options})

@@ -113,9 +113,7 @@ def test_any_skeleton_will_do(tmp_path):
     )
     _, (one,) = page_of(tmp_path / "a.html", [giant])
     root = numbers(one["root"], "<f4").reshape(2, 1, 3)
-    assert_allclose(
-        (root + numbers(one["points"], "<i2").reshape(2, 2, 3) * one["step"])[0, 1], [1e4, 10900, 1e4], rtol=1e-5
-    )
+    assert_allclose((root + numbers(one["points"], "<i2").reshape(2, 2, 3) * one["step"])[0, 1], [1e4, 10900, 1e4], rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -192,9 +190,7 @@ def browser():
 def test_it_runs_in_a_browser(tmp_path, walk):
     run = browser()
     page = tmp_path / "a.html"
-    write_page(
-        page, [walk.clip, walk.clip], titles=["one", "two"], phases=[walk.phase] * 2, contacts=[walk.contacts] * 2
-    )
+    write_page(page, [walk.clip, walk.clip], titles=["one", "two"], phases=[walk.phase] * 2, contacts=[walk.contacts] * 2)
     text = page.read_text("utf-8")
     probe = (
         "<script>window.onerror = (message) => { document.title = 'ERROR ' + message; };"

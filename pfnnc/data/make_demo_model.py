@@ -48,9 +48,7 @@ def make_demo_model(*, progress: bool = True) -> MotionModel:
     made = [clip for clip in make_demo_clips(SEED) if clip.kind not in ("idle", "kick")]
     made += [errand(SEED + i) for i in range(ERRANDS)]
     # phases as made: the labels of `label_phase` come close, but here the truth is known
-    return MotionModel.train(
-        [m.clip for m in made], phases=[m.phase for m in made], seed=SEED, progress=progress, **RECIPE
-    )
+    return MotionModel.train([m.clip for m in made], phases=[m.phase for m in made], seed=SEED, progress=progress, **RECIPE)
 
 
 if __name__ == "__main__":

@@ -217,9 +217,7 @@ def feet_of(clip: Clip, i: int, feet) -> list[list[int]]:
         last = len(clip.skeleton) - 1
         result.append(
             [
-                clip.skeleton.index(j)
-                if isinstance(j, str)
-                else _check.integer(j, f"feet[{i}][{n}]", least=0, most=last)
+                clip.skeleton.index(j) if isinstance(j, str) else _check.integer(j, f"feet[{i}][{n}]", least=0, most=last)
                 for j in joints
             ]
         )

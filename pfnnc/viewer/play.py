@@ -61,9 +61,7 @@ def write_play_page(path: str | os.PathLike, model: MotionModel | None = None, *
 def page_data(model: MotionModel, title: str) -> dict:
     """What the page needs of a model."""
     if model.spec.control is None:
-        raise ValueError(
-            f"model has no trajectory to be steered by: preset {model.preset!r} trains without; use 'controller'"
-        )
+        raise ValueError(f"model has no trajectory to be steered by: preset {model.preset!r} trains without; use 'controller'")
     clip, phase = start_of(model)
     points, bones, size, floor = clip_geometry(clip)
     walk, jog = speeds_of(model)
