@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import pfnnc
 from pfnnc import FeatureSpec, SimplifiedPFNN, Skeleton, Trainer
 
 RUN = """
@@ -146,7 +147,7 @@ def start(path, epochs):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        cwd=Path(__file__).parents[1],
+        cwd=Path(pfnnc.__file__).parents[1],  # the package that is tested, wherever it is
     )
 
 
