@@ -29,6 +29,7 @@ from .synthesis import (
     check_steps,
     follow,
     run,
+    to_world,
 )
 from .training import EpochReport, Trainer
 
@@ -341,10 +342,7 @@ class MotionModel:
         velocity, frames = expected[0], expected.shape[1]
         facing = yaw + np.cumsum(np.broadcast_to(0.0 if rates is None else rates, frames)) / self.fps
         if self.spec.frame == "heading":
-            c, s = np.cos(facing), np.sin(facing)
-            velocity = np.stack(
-                [c * velocity[:, 0] + s * velocity[:, 2], velocity[:, 1], c * velocity[:, 2] - s * velocity[:, 0]], 1
-            )
+            velocity = to_world(velocity, facing)
         return (origin + np.cumsum(velocity, axis=0) / self.fps)[None], facing[None]
 
     def _at_own_rate(self, start: Clip) -> Clip:

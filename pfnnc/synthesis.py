@@ -508,6 +508,13 @@ def check_path(path, characters: int | None) -> tuple[np.ndarray, np.ndarray]:
     return np.ascontiguousarray(positions), np.ascontiguousarray(yaw)
 
 
+def to_world(vectors: np.ndarray, yaw: np.ndarray) -> np.ndarray:
+    """Vectors (n, 3) of heading frames turned by the yaw (n,) of each."""
+    c, s = np.cos(yaw), np.sin(yaw)
+    x, y, z = vectors.T
+    return np.stack([c * x + s * z, y, c * z - s * x], axis=-1)
+
+
 def follow(rollout, spec, window: np.ndarray, path, speed: np.ndarray | None = None) -> None:
     """Let the characters follow a checked path, or go straight on at the mean velocity of the window; the ground speed
     of that is `speed` (B,) where given. Without control nothing happens."""
@@ -518,8 +525,7 @@ def follow(rollout, spec, window: np.ndarray, path, speed: np.ndarray | None = N
         places = np.array([rollout._root(i)[0] for i in range(len(window))]).reshape(-1, 3)
         mean = window[:, :, :3].mean(axis=1)
         if spec.frame == "heading":
-            c, s = np.cos(facing), np.sin(facing)
-            mean = np.stack([c * mean[:, 0] + s * mean[:, 2], mean[:, 1], c * mean[:, 2] - s * mean[:, 0]], axis=-1)
+            mean = to_world(mean, facing)
         mean[:, 1] = 0
         if speed is not None:
             mean *= (speed / np.maximum(np.hypot(mean[:, 0], mean[:, 2]), 1e-6))[:, None]
