@@ -606,18 +606,12 @@ static PyObject *crowd_consume(PyObject *object, PyObject *args)
     for (npy_intp i = 0; bad < 0 && i < self->count; i++)
         if (kind[i] < 0 || kind[i] >= kinds)
             bad = i;
-    PyArrayObject *out = (PyArrayObject *)translations_in, *turns = (PyArrayObject *)rotations_in;
     int dimensions = kinds ? pfnn_track_dimensions(tracks[0]) : 0;
     bool rotates = kinds && pfnn_track_rotates(tracks[0]);
-    if (bad < 0 && (!PyArray_Check(translations_in) || PyArray_TYPE(out) != NPY_DOUBLE || !PyArray_ISCARRAY(out) ||
-                    PyArray_SIZE(out) != self->count * dimensions ||
-                    (rotates && (!PyArray_Check(rotations_in) || PyArray_TYPE(turns) != NPY_DOUBLE || !PyArray_ISCARRAY(turns) ||
-                                 PyArray_SIZE(turns) != self->count * 4)))) {
-        PyErr_SetString(PyExc_ValueError, "an output of the clocks is not what it should be");
-        goto done;
-    }
     if (bad < 0) {
-        double *moved = PyArray_DATA(out), *turned = rotates ? PyArray_DATA(turns) : NULL;
+        double *moved = pfnnc_output(translations_in, NPY_DOUBLE, self->count * dimensions), *turned = NULL;
+        if (!moved || (rotates && !(turned = pfnnc_output(rotations_in, NPY_DOUBLE, self->count * 4))))
+            goto done;
         Py_BEGIN_CRITICAL_SECTION(object);
         for (npy_intp i = 0; i < self->count; i++)
             pfnn_clock_consume(moved + i * dimensions, turned ? turned + 4 * i : NULL, self->clocks + i, NULL, tracks[kind[i]]);

@@ -93,12 +93,11 @@ static void track_dealloc(PyObject *self)
     Py_DECREF(type);
 }
 
-/* An output that Python has made: contiguous, of the type, with `items` items; else NULL with an exception. */
-static void *output(PyObject *object, int type, npy_intp items)
+void *pfnnc_output(PyObject *object, int type, npy_intp items)
 {
     PyArrayObject *array = (PyArrayObject *)object;
     if (!PyArray_Check(object) || PyArray_TYPE(array) != type || !PyArray_ISCARRAY(array) || PyArray_SIZE(array) != items) {
-        PyErr_SetString(PyExc_ValueError, "an output of the track is not what it should be");
+        PyErr_SetString(PyExc_ValueError, "an output is not what it should be");
         return NULL;
     }
     return PyArray_DATA(array);
@@ -119,8 +118,8 @@ static PyObject *track_deltas(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "t0 and t1 must be of one length");
         goto done;
     }
-    if (!(translations = output(translations_in, NPY_DOUBLE, n * pfnn_track_dimensions(track))) ||
-        (pfnn_track_rotates(track) && !(rotations = output(rotations_in, NPY_DOUBLE, 4 * n))))
+    if (!(translations = pfnnc_output(translations_in, NPY_DOUBLE, n * pfnn_track_dimensions(track))) ||
+        (pfnn_track_rotates(track) && !(rotations = pfnnc_output(rotations_in, NPY_DOUBLE, 4 * n))))
         goto done;
 
     int which;
@@ -151,8 +150,8 @@ static PyObject *track_delta_split(PyObject *self, PyObject *args)
         PyErr_SetString(PyExc_ValueError, "cycles and phases must be of one length");
         goto done;
     }
-    if (!(translations = output(translations_in, NPY_DOUBLE, n * dimensions)) ||
-        (pfnn_track_rotates(track) && !(rotations = output(rotations_in, NPY_DOUBLE, 4 * n))))
+    if (!(translations = pfnnc_output(translations_in, NPY_DOUBLE, n * dimensions)) ||
+        (pfnn_track_rotates(track) && !(rotations = pfnnc_output(rotations_in, NPY_DOUBLE, 4 * n))))
         goto done;
 
     const int64_t *k0 = PyArray_DATA(part[0]), *k1 = PyArray_DATA(part[2]);
@@ -177,8 +176,8 @@ static PyObject *track_split(PyObject *self, PyObject *args)
         !(times = pfnnc_input(times_in, NPY_DOUBLE, 1, "t")))
         return NULL;
     npy_intp n = PyArray_DIM(times, 0), i = n;
-    int64_t *cycles = output(cycles_in, NPY_INT64, n);
-    double *phases = cycles ? output(phases_in, NPY_DOUBLE, n) : NULL;
+    int64_t *cycles = pfnnc_output(cycles_in, NPY_INT64, n);
+    double *phases = cycles ? pfnnc_output(phases_in, NPY_DOUBLE, n) : NULL;
     for (i = 0; phases && i < n; i++)
         if (!pfnn_track_split(cycles + i, phases + i, track, numbers(times)[i]))
             break;
@@ -196,8 +195,8 @@ static PyObject *track_sample(PyObject *self, PyObject *args)
         !(phases = pfnnc_input(phases_in, NPY_DOUBLE, 1, "phase")))
         return NULL;
     npy_intp n = PyArray_DIM(phases, 0), dimensions = pfnn_track_dimensions(track);
-    if ((positions = output(positions_in, NPY_DOUBLE, n * dimensions)) &&
-        (!pfnn_track_rotates(track) || (rotations = output(rotations_in, NPY_DOUBLE, 4 * n)))) {
+    if ((positions = pfnnc_output(positions_in, NPY_DOUBLE, n * dimensions)) &&
+        (!pfnn_track_rotates(track) || (rotations = pfnnc_output(rotations_in, NPY_DOUBLE, 4 * n)))) {
         for (npy_intp i = 0; i < n; i++)
             pfnn_track_sample(positions + i * dimensions, rotations ? rotations + 4 * i : NULL, track, numbers(phases)[i]);
         result = Py_NewRef(Py_None);

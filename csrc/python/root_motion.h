@@ -18,4 +18,7 @@ track_object *pfnnc_track(PyObject *object, PyTypeObject *track_type, const char
  */
 PyObject *pfnnc_motion(const track_object *track, const double *translation, const double *rotation);
 
+/* The data of an output that Python has made: contiguous, of the type, with `items` items; else NULL with a ValueError. */
+void *pfnnc_output(PyObject *object, int type, npy_intp items);
+
 #endif /* PFNNC_PYTHON_ROOT_MOTION_H */
