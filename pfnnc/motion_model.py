@@ -44,7 +44,8 @@ class MotionModel:
     """A trained character: what `train` made or `load` read.
 
     Attributes:
-        model: the `SimplifiedPFNN`.
+        model: the `SimplifiedPFNN`; for run time also what its `compile` made:
+            ``dataclasses.replace(walker, model=walker.model.compile("float16"))``.
         spec: the `FeatureSpec` of its frames.
         normalizer: the fitted `Normalizer`.
         skeleton: of the first clip it was trained on.

@@ -494,6 +494,9 @@ class CompiledPFNN(_Network):
             raise AttributeError(f"a compiled network is immutable, cannot set {name!r}")
         super().__setattr__(name, value)
 
+    def _to_arrays(self, prefix: str = "") -> dict[str, np.ndarray]:
+        raise TypeError("model is compiled, and that is for run time: save the SimplifiedPFNN that it was made from")
+
     def __reduce__(self):
         model = _rebuilt(SimplifiedPFNN, self._sizes, self._options, self._parameters.copy())
         return CompiledPFNN, (model, self.weights, self.crowd)

@@ -18,7 +18,6 @@ import numpy as np
 
 from . import _check, _core
 from .features import FeatureSpec
-from .network import SimplifiedPFNN
 from .rotation import exp_map_to_quat, quat_from_6d, quat_mul
 from .skeleton import Clip, Skeleton
 
@@ -190,7 +189,7 @@ def synthesize(
     """Let a network walk: `n_frames` frames from a window, for one character or a batch.
 
     Args:
-        model: a `SimplifiedPFNN`, or any callable ``(x (B, in_dim), phase (B,)) -> (B, out_dim)``.
+        model: a `SimplifiedPFNN`, what its `compile` made, or any callable ``(x (B, in_dim), phase (B,)) -> (B, out_dim)``.
         spec: the features of a frame.
         normalizer: what the network's numbers are scaled with; None: it sees physical numbers.
         init_window: the frames before the first, physical, (L, F) or (B, L, F); finite.
@@ -350,7 +349,7 @@ def begin(
         offsets /= dt
     rollout._open(
         model,
-        type(model) is SimplifiedPFNN,
+        is_core(model),
         *window.shape[:2],
         spec.layout,
         float32,
@@ -368,6 +367,11 @@ def begin(
     rollout._start(window, phase, origin, yaw, past)
     made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
     rollout._fingerprint, rollout._frame_seconds, rollout.spec = zlib.crc32(made_of.encode()), dt, spec
+
+
+def is_core(model) -> bool:
+    """Whether a model's call is the core's own, a plain or compiled network's, so that a step needs no Python."""
+    return isinstance(model, _core.Network) and type(model).__call__ is _core.Network.__call__
 
 
 def model_dtype(model) -> np.dtype:

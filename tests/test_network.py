@@ -568,6 +568,14 @@ def test_wrong_ways_to_compile():
         pfnnc.CompiledPFNN(model.fc1)
 
 
+def test_a_compiled_network_is_not_saved(tmp_path):
+    walker = pfnnc.MotionModel.load(os.path.join(os.path.dirname(pfnnc.__file__), "data", "demo.pfnnc"))
+    walker.model = walker.model.compile()
+    with pytest.raises(TypeError, match="model is compiled"):
+        walker.save(tmp_path / "a.pfnnc")
+    assert os.listdir(tmp_path) == []
+
+
 def test_float16_is_rounded_to_nearest_even():
     model = SimplifiedPFNN(1, 1, 1, 1, seed=0)
     for fc in (model.fc1, model.fc2, model.fc3):

@@ -368,6 +368,42 @@ def test_character_equals_synthesize_to_the_bit(dtype, drift):
         assert character.phase == result.phase[i] and character.root_position.dtype == np.float64
 
 
+def test_compiled_networks_take_the_short_way():
+    """Their steps run in the core: no Python call, and the bits of the plain network where the weights are the same."""
+    spec = spec_of(frame="heading")
+    model = a_model(spec, dtype=np.float32)
+
+    class Counted(SimplifiedPFNN):
+        calls = 0
+
+        def __call__(self, x, phase):
+            type(self).calls += 1
+            return super().__call__(x, phase)
+
+    counted = Counted(spec.in_dim(4), spec.out_dim, 16, 4)
+    counted.load_state_dict(model.state_dict())
+    arguments = (spec, None, a_window(spec), 0.1, 30, 1 / 30, 1.3)
+    plain = synthesize(model, *arguments)
+    for other in (model.compile(), model.compile(crowd=(8, 3)), counted):
+        result = synthesize(other, *arguments)
+        assert np.array_equal(result.features, plain.features) and np.array_equal(result.root_positions, plain.root_positions)
+    assert Counted.calls == 30  # a subclass's own call is not passed over
+
+    half = model.compile("float16")
+    character = Character(half, *arguments[:4], 1.3)
+    frames = np.array([character.step(1 / 30) for _ in range(30)])
+    assert np.array_equal(frames, synthesize(half, *arguments).features)
+    asked = synthesize(lambda x, p: half(x.astype(np.float32), p), *arguments)  # as any other callable
+    assert np.array_equal(asked.features, frames)
+    assert np.abs(frames[0] - plain.features[0]).max() < 5e-3 and not np.array_equal(frames, plain.features)
+
+    crowd = model.compile(crowd=(2, 3))
+    windows, phases = np.tile(a_window(spec), (80, 1, 1)), np.linspace(0, 1, 80)
+    many = synthesize(crowd, spec, None, windows, phases, 5, 1 / 30, 1.3)
+    exact = synthesize(model, spec, None, windows, phases, 5, 1 / 30, 1.3)
+    np.testing.assert_allclose(many.features, exact.features, atol=20 * crowd.error_bound * np.abs(exact.features).max())
+
+
 def test_thread_count_changes_no_bit():
     spec = spec_of()
     model, windows = a_model(spec, dtype=np.float32), a_window(spec, batch=300)
