@@ -144,6 +144,10 @@ class Work:
     def _noise(self) -> bool:
         return self._options["noise"] > 0 or self._options["window_noise"] > 0
 
+    def _random(self) -> bool:
+        """Whether a step depends on lots."""
+        return self._noise() or self._options["dropout"] > 0
+
     def _weight(self, term: str) -> float:
         """A term's weight; 0 where its columns do not exist."""
         o, layout = self._options, self.layout
@@ -164,11 +168,11 @@ class Work:
     def gradient(self, indices: np.ndarray, steps: int, epoch: int) -> tuple[float, ...]:
         """The weighted terms of a batch, its gradient left in the step. FloatingPointError where they are not finite."""
         o = self._options
-        seeds = _core.window_seeds(indices, o["seed"], epoch) if self._noise() else None
+        seeds = _core.window_seeds(indices, o["seed"], epoch) if self._random() else None
         return self._run(self.step, self.train, indices, steps, seeds, True)
 
     def validation_loss(self, steps: int) -> float | None:
-        """The mean loss over the validation windows, without noise."""
+        """The mean loss over the validation windows, without noise and dropout."""
         if self.validation is None:
             return None
         total, count, size = 0.0, self.validation.count, self._options["batch_size"] or EVALUATION_ROWS
@@ -190,7 +194,7 @@ class Work:
             places = given.places(indices)
         return step.gradient(
             *(x, y, phase, phases, rates, *places, seeds),
-            *(o["noise"], o["window_noise"], self._weights(), steps, backward),
+            *(o["noise"], o["window_noise"], o["dropout"], self._weights(), steps, backward),
         )
 
 

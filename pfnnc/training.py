@@ -102,6 +102,10 @@ class Trainer:
         recorded (WindowDataset only).
     window_noise : float
         Like ``noise``, one draw for each column, held over the window.
+    dropout : float
+        The share of each layer's inputs, drawn anew for every window and roll-out step, that is taken for 0 in
+        training; the rest is divided by 1 - dropout, as in PyTorch. As in the code of PFNN's authors (Holden et al.
+        2017, with 0.3), it is the input of the network that is dropped as well as its hidden units.
     root_weight, points_weight, phase_weight, trajectory_weight : float
         Terms on columns that exist only with such a ``spec``: yaw rate and height, points, the phase's rate, the
         predicted trajectory.
@@ -153,6 +157,7 @@ class Trainer:
         avg_stride: float | None = None,
         rollout_phase: str = "advance",
         window_noise: float = 0.0,
+        dropout: float = 0.0,
         root_weight: float = 0.0,
         points_weight: float = 0.0,
         phase_weight: float = 0.05,
@@ -184,6 +189,7 @@ class Trainer:
             avg_stride=avg_stride,
             rollout_phase=rollout_phase,
             window_noise=window_noise,
+            dropout=dropout,
             root_weight=root_weight,
             points_weight=points_weight,
             phase_weight=phase_weight,
@@ -553,6 +559,7 @@ def _checked(**o) -> dict:
     o["shuffle"] = _check.flag(o["shuffle"], "shuffle")
     o["fps"] = _check.number(o["fps"], "fps", above=0)
     o["average"] = _below_one(o["average"], "average")
+    o["dropout"] = _below_one(o["dropout"], "dropout")
     o["rollout_phase"] = _check.option(o["rollout_phase"], "rollout_phase", ("advance", "label"))
     o["rotation_loss"] = _check.option(o["rotation_loss"], "rotation_loss", ROTATION_LOSSES)
     o["schedule"] = _check.option(o["schedule"], "schedule", ("epoch", "step"))

@@ -22,7 +22,7 @@ data = rng.normal(size=(600, 2, 8)), rng.normal(size=(600, 2, 8)), rng.random(60
 try:
     trainer = Trainer.load(path)
 except FileNotFoundError:
-    trainer = Trainer(SimplifiedPFNN(16, 8, 32, seed=0), batch_size=16, noise=0.1, rollout=2, average=0.9)
+    trainer = Trainer(SimplifiedPFNN(16, 8, 32, seed=0), batch_size=16, noise=0.1, dropout=0.1, rollout=2, average=0.9)
 print("ready", flush=True)
 trainer.fit(data, epochs=epochs, checkpoint=path)
 """
@@ -38,7 +38,15 @@ def trainer(**options):
 
 
 def test_a_loaded_run_ends_in_the_same_bits(tmp_path):
-    options = {"noise": 0.1, "velocity_weight": "auto", "rollout": (1, 2), "t_max": 6, "average": 0.9, "clip_norm": 1.0}
+    options = {
+        "noise": 0.1,
+        "dropout": 0.2,
+        "velocity_weight": "auto",
+        "rollout": (1, 2),
+        "t_max": 6,
+        "average": 0.9,
+        "clip_norm": 1.0,
+    }
     whole = trainer(**options).fit(data(), data(), epochs=6)
     part = trainer(**options).fit(data(), data(), epochs=2)
     part.fit(data(), data(), epochs=6, max_seconds=0)  # one step into the third epoch
@@ -192,7 +200,7 @@ def test_ctrl_c_finishes_the_step_saves_and_says_how_to_go_on(tmp_path):
     windows = rng.normal(size=(600, 2, 8)), rng.normal(size=(600, 2, 8)), rng.random(600)
     epochs = stopped.epoch + 1
     stopped.fit(windows, epochs=epochs)
-    whole = Trainer(SimplifiedPFNN(16, 8, 32, seed=0), batch_size=16, noise=0.1, rollout=2, average=0.9)
+    whole = Trainer(SimplifiedPFNN(16, 8, 32, seed=0), batch_size=16, noise=0.1, dropout=0.1, rollout=2, average=0.9)
     whole.fit(windows, epochs=epochs)
     assert np.array_equal(stopped.model._parameters, whole.model._parameters)
 

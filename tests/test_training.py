@@ -28,8 +28,9 @@ def network(length=3, dim=10, out=None, *, dtype=np.float32, hidden=17, n_kernel
 # ---- the oracle: modules written from the formula, with PyTorch's own loss and optimiser -------------------------
 
 
-def torch_run(model, data, steps, batches, *, lr=1e-3, t_max=200, eta_min=1e-5, weight=0.1, weight_decay=1e-4):
-    """Train PyTorch copies of the model; (losses before each step, {name: weights}, {name: gradient of the last step})."""
+def torch_run(model, data, steps, batches, *, lr=1e-3, t_max=200, eta_min=1e-5, weight=0.1, weight_decay=1e-4, masks=None):
+    """Train PyTorch copies of the model; (losses before each step, {name: weights}, {name: gradient of the last step}).
+    ``masks(step)`` are the factors of the three layers' inputs, where there is dropout."""
     torch = pytest.importorskip("torch", reason="needs PyTorch, the oracle for training")
     torch.set_num_threads(1)
     dtype = torch.float32 if model.dtype == np.float32 else torch.float64
@@ -58,9 +59,9 @@ def torch_run(model, data, steps, batches, *, lr=1e-3, t_max=200, eta_min=1e-5, 
     losses = []
     for step in range(steps):
         i = torch.tensor(batches(step))
-        a = shares(p[i])
-        hidden = activate(layer(x[i].flatten(1), a, 1))
-        prediction = layer(activate(layer(hidden, a, 2)), a, 3)
+        a, drop = shares(p[i]), [1, 1, 1] if masks is None else [torch.tensor(m, dtype=dtype) for m in masks(step)]
+        hidden = activate(layer(x[i].flatten(1) * drop[0], a, 1))
+        prediction = layer(activate(layer(hidden * drop[1], a, 2)) * drop[2], a, 3)
         last, target = x[i, -1, :3], y[i, 0]
         loss = smooth_l1(prediction, target) + weight * smooth_l1(prediction[:, :3] - last, target[:, :3] - last)
         optimiser.zero_grad()
@@ -284,7 +285,6 @@ def check_by_differences(trainer, data, terms, samples=40, step=1e-6, tolerance=
     """Each term's gradient, one term at a time, against central differences on some weights of each array."""
     model, rng = trainer.model, np.random.default_rng(5)
     work = Work(trainer, data, None)
-    work._noise = lambda: trainer._options["noise"] > 0
     indices, steps = np.arange(work.train.count), max(trainer._options["rollout"])
     flat, parameters = np.empty_like(model._parameters), model._parameters
     for term in terms:
@@ -367,6 +367,7 @@ def test_gradient_through_a_rollout_by_differences(representation, frame, option
         rollout=4,
         noise=0.1,
         window_noise=0.1,
+        dropout=0.1,
         contact_weight=1.0,
         skeleton=skeleton(),
         feet=("LeftFoot", "RightFoot"),
@@ -375,6 +376,74 @@ def test_gradient_through_a_rollout_by_differences(representation, frame, option
         avg_stride=0.2,
     )
     check_by_differences(trainer, clip_like(spec, out=5), ["pose", "velocity", "contact"])
+
+
+# ---- dropout -----------------------------------------------------------------------------------------------------
+
+
+def random_bits(stream, n):
+    """SplitMix64 as a hash, in Python's integers."""
+    mask = 2**64 - 1
+    z = (stream + (n + 1) * 0x9E3779B97F4A7C15) & mask
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & mask
+    return z ^ (z >> 31)
+
+
+def dropout_masks(sizes, indices, rate, seed, epoch, step=0):
+    """The factors of the inputs of each layer: 0 or 1 / (1 - rate), by lots that hang on window, layer and step."""
+    of_epoch = random_bits(random_bits(seed, 1), epoch)
+    streams = [random_bits(of_epoch, int(i)) ^ (2**64 - 1) for i in indices]
+    masks = []
+    for layer, size in enumerate(sizes):
+        lots = [[random_bits(random_bits(s, 3 * step + layer), i) >> 32 for i in range(size)] for s in streams]
+        masks.append(np.where(np.array(lots) < rate * 2**32, 0, 1 / (1 - rate)))
+    return masks
+
+
+@pytest.mark.parametrize("activation", ["relu", "elu"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-5), (np.float64, 1e-12)])
+def test_dropout_is_pytorchs_with_the_same_masks(activation, dtype, tolerance):
+    model, data = network(activation=activation, dtype=dtype), windows()
+    indices = np.random.default_rng(2).permutation(96)[:50]
+    masks = dropout_masks(model._sizes[:3], indices, 0.3, seed=5, epoch=2)
+    assert all(abs((m == 0).mean() - 0.3) < 0.05 for m in masks)
+    wanted_loss, _, wanted = torch_run(model, data, 1, lambda step: indices, masks=lambda step: masks)
+    losses, flat = gradient_of(Trainer(model, dropout=0.3, seed=5), data, epoch=2, indices=indices)
+    assert losses.sum() == pytest.approx(wanted_loss[0], rel=tolerance)
+    assert close(flat, np.concatenate([wanted[name].ravel() for name in model._named()]), tolerance)
+
+
+def test_thirty_steps_with_dropout_are_pytorchs():
+    model, data = network(), windows()
+    masks = [dropout_masks(model._sizes[:3], np.arange(96), 0.2, seed=0, epoch=epoch) for epoch in range(30)]
+    losses, wanted, _ = torch_run(model, data, 30, lambda step: np.arange(96), masks=lambda step: masks[step])
+    trainer = Trainer(model, batch_size=None, shuffle=False, dropout=0.2).fit(data, epochs=30)
+    assert [r.loss for r in trainer.history] == pytest.approx(losses, rel=1e-4)
+    for name, value in model.state_dict().items():
+        assert close(value, wanted[name], 1e-4), name
+
+
+def test_validation_has_no_dropout():
+    reports = [Trainer(network(), lr=0, eta_min=0, dropout=p).fit(windows(), windows(), epochs=1).history[0] for p in (0, 0.5)]
+    assert reports[0].validation_loss == reports[1].validation_loss == pytest.approx(reports[0].loss)
+    assert reports[1].loss != reports[0].loss
+
+
+def test_dropout_is_drawn_anew_in_each_roll_out_step():
+    """A network of zeros but for one path, on which the hidden unit survives in 0.64 of all rows, step by step."""
+    model = constant_network([0.0, 0, 0])
+    trainer = Trainer(model, dropout=0.36, rollout=2, spec=None, avg_stride=1.0, velocity_weight=0)
+    model.fc1.bias[:, 0] = model.fc2.weights[:, 0, 0] = model.fc3.weights[:, 0, 0] = 1
+    data = np.zeros((4000, 1, 3)), np.zeros((4000, 2, 3)), np.zeros(4000)
+    each = [
+        gradient_of(trainer, data, steps, indices=np.array([i]))[0].sum() * 3 * steps for steps in (1, 2) for i in range(300)
+    ]
+    first, both = np.array(each).reshape(2, -1)
+    gone = first == 0
+    assert abs(gone.mean() - (1 - 0.64**2)) < 0.1
+    second = (both - first) > 1e-9  # the second step's own loss, where its own lots let the unit live
+    assert 0.2 < second[gone].mean() < 0.6 and 0.2 < second[~gone].mean() < 0.6
 
 
 def wandering_clips(count=2, frames=40, seed=3):
@@ -507,7 +576,9 @@ def test_same_seed_same_bits():
     assert not np.array_equal(run(shuffle=False).model._parameters, run().model._parameters)
 
 
-@pytest.mark.parametrize("options", [{}, {"rollout": 2}, {"clip_norm": 0.5}, {"batch_size": None}])
+@pytest.mark.parametrize(
+    "options", [{}, {"rollout": 2}, {"clip_norm": 0.5}, {"batch_size": None}, {"dropout": 0.4, "rollout": 2}]
+)
 def test_bits_do_not_depend_on_threads(options):
     results, before = [], pfnnc.get_num_threads()
     try:
@@ -750,6 +821,9 @@ def test_history_as_a_table_and_a_plot(tmp_path):
         ({"seed": 2**64}, ValueError, "seed"),
         ({"fps": 0}, ValueError, "fps"),
         ({"average": 1}, ValueError, "average"),
+        ({"dropout": 1}, ValueError, "dropout must be less than 1"),
+        ({"dropout": -0.1}, ValueError, "dropout must be at least 0, got -0.1"),
+        ({"dropout": None}, TypeError, "dropout"),
         ({"clip_norm": 0}, ValueError, "clip_norm"),
         ({"schedule": "year"}, ValueError, "schedule"),
         ({"rollout_phase": 3}, TypeError, "rollout_phase"),

@@ -64,6 +64,12 @@ static double random_normal(uint64_t stream, uint64_t n)
     return sqrt(-2 * log(random_unit(stream, 2 * n))) * cos(2 * PI * random_unit(stream, 2 * n + 1));
 }
 
+/* of the lots that decide which inputs of a layer are dropped; apart from the stream of the noise */
+static uint64_t dropout_stream(uint64_t seed, int layer, int step)
+{
+    return pfnn_random_bits(~seed, (uint64_t)step * PFNN_LAYERS + (uint64_t)layer);
+}
+
 void pfnn_shuffle(int64_t *order, int64_t count, uint64_t seed, uint64_t epoch)
 {
     const uint64_t stream = pfnn_random_bits(pfnn_random_bits(seed, 0), epoch);
@@ -403,9 +409,9 @@ static pfnn_status roll_forward(pfnn_trainer *t, const pfnn_train_batch *batch, 
             return status;
         pfnn_parallel(by_row, w->rows, input_window, &job);
         if (is_double(t))
-            network_forward_double(t, job.step, threads);
+            network_forward_double(t, batch, job.step, threads);
         else
-            network_forward_float(t, job.step, threads);
+            network_forward_float(t, batch, job.step, threads);
         pfnn_parallel(by_row, w->rows, output_window, &job);
     }
     return PFNN_OK;
@@ -425,9 +431,9 @@ static void roll_backward(pfnn_trainer *t, const pfnn_train_batch *batch, int th
         if (w->steps > 1 || batch->weight[PFNN_TERM_TRAJECTORY] > 0)
             pfnn_parallel(by_row, w->rows, output_backward_window, &job);
         if (is_double(t))
-            network_backward_double(t, job.step, threads);
+            network_backward_double(t, batch, job.step, threads);
         else
-            network_backward_float(t, job.step, threads);
+            network_backward_float(t, batch, job.step, threads);
         if (job.step > 0)
             pfnn_parallel(by_row, w->rows, input_backward_window, &job);
     }

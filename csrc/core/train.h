@@ -77,8 +77,9 @@ typedef struct pfnn_train_batch {
     const int64_t *track_length; /* (rows,) */
     const int64_t *track_frame;  /* (rows,) the last input frame */
     const uint8_t *mirrored;     /* (rows,) windows that are mirror images of their track; or NULL */
-    const uint64_t *seeds;       /* (rows,) of the noise */
+    const uint64_t *seeds;       /* (rows,) of noise and dropout */
     double noise, window_noise;
+    double dropout;              /* share of each layer's inputs that is taken for 0, below 1 */
     double weight[PFNN_TERMS];
 } pfnn_train_batch;
 

@@ -306,15 +306,30 @@ static void NAME(activate)(REAL *y, const pfnn_net_config *net, int64_t count)
             y[i] = y[i] < 0 ? (REAL)expm1((double)y[i]) : y[i];
 }
 
-/* dy by what stood before the activation, from y after it */
-static void NAME(activate_backward)(REAL *dy, const REAL *y, const pfnn_net_config *net, int64_t count)
+/* dy by what stood before the activation, from `keep` y after it (and after dropout) */
+static void NAME(activate_backward)(REAL *dy, const REAL *y, REAL keep, const pfnn_net_config *net, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
         if (!(y[i] > 0))
-            dy[i] *= net->activation == PFNN_RELU ? 0 : y[i] + 1;
+            dy[i] *= net->activation == PFNN_RELU ? 0 : keep * y[i] + 1;
 }
 
-static void NAME(network_forward)(pfnn_trainer *t, int step, int threads)
+/* Dropout of what a layer is given, or, on the way back, of the gradient by that: times 0 or 1 / (1 - dropout). */
+static void NAME(drop)(const pfnn_trainer *t, const pfnn_train_batch *batch, REAL *x, int layer, int step)
+{
+    const int64_t in = t->config.net.config.size[layer];
+    const uint64_t limit = (uint64_t)(batch->dropout * 0x1p32);
+    const REAL kept = (REAL)(1 / (1 - batch->dropout));
+    for (int64_t row = 0; row < batch->rows && batch->dropout > 0; row++) {
+        const uint64_t stream = dropout_stream(batch->seeds[row], layer, step);
+        for (int64_t i = 0; i < in; i++) {
+            const uint64_t lot = pfnn_random_bits(stream, (uint64_t)i) >> 32;
+            x[row * in + i] *= lot < limit ? 0 : kept;
+        }
+    }
+}
+
+static void NAME(network_forward)(pfnn_trainer *t, const pfnn_train_batch *batch, int step, int threads)
 {
     const pfnn_net *net = &t->config.net;
     const pfnn_train_work *w = &t->work;
@@ -324,6 +339,7 @@ static void NAME(network_forward)(pfnn_trainer *t, int step, int threads)
     for (int l = 0; l < PFNN_LAYERS; l++) {
         const int64_t in = net->config.size[l], out = net->config.size[l + 1];
         REAL *y = l + 1 < PFNN_LAYERS ? (REAL *)w->input[l + 1] + at * out : (REAL *)w->output + at * out;
+        NAME(drop)(t, batch, (REAL *)w->input[l] + at * in, l, step);
         pfnn_layer_forward(y, net, l, (REAL *)w->input[l] + at * in, share, w->rows, w->layer,
                            worth(threads, products(&net->config, l, w->rows), PRODUCTS_WORTH));
         if (l + 1 < PFNN_LAYERS)
@@ -332,7 +348,7 @@ static void NAME(network_forward)(pfnn_trainer *t, int step, int threads)
 }
 
 /* From doutput[2] to doutput[1], doutput[0] and, where the roll-out asks for it, dx and dshare. */
-static void NAME(network_backward)(pfnn_trainer *t, int step, int threads)
+static void NAME(network_backward)(pfnn_trainer *t, const pfnn_train_batch *batch, int step, int threads)
 {
     const pfnn_net *net = &t->config.net;
     const pfnn_train_work *w = &t->work;
@@ -351,8 +367,9 @@ static void NAME(network_backward)(pfnn_trainer *t, int step, int threads)
         const REAL *x = (const REAL *)w->input[l] + at * in;
         pfnn_layer_backward(&gradients, net, l, x, share, (REAL *)w->doutput[l] + at * out, w->rows, w->layer,
                             worth(threads, products(&net->config, l, w->rows), PRODUCTS_WORTH));
+        NAME(drop)(t, batch, dx, l, step);
         if (l > 0)
-            NAME(activate_backward)(dx, x, &net->config, w->rows * in);
+            NAME(activate_backward)(dx, x, (REAL)(1 - batch->dropout), &net->config, w->rows * in);
     }
 }
 

@@ -279,6 +279,8 @@ static bool check_batch(const TrainStep *self, const pfnn_train_batch *batch)
         missing = "rates";
     if (c->phase_source == PFNN_PHASE_GIVEN && batch->steps > 1 && !batch->phases)
         missing = "phases";
+    if (!(batch->dropout >= 0 && batch->dropout < 1))
+        missing = "dropout in [0, 1)";
     if (missing)
         PyErr_Format(PyExc_ValueError, "the step needs %s", missing);
     return !missing;
@@ -295,8 +297,8 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
     double losses[PFNN_TERMS];
     int backward;
 
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
-                          &mirrored, &seeds, &batch.noise, &batch.window_noise, &weights, &batch.steps, &backward))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOdddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
+                          &mirrored, &seeds, &batch.noise, &batch.window_noise, &batch.dropout, &weights, &batch.steps, &backward))
         return NULL;
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "this TrainStep is at work in another thread");
@@ -318,7 +320,7 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
         (seeds != Py_None && !(batch.seeds = data_of(seeds, NPY_UINT64, batch.rows, "seeds"))) || !check_batch(self, &batch))
         return NULL;
     if (!batch.seeds)
-        batch.noise = batch.window_noise = 0;
+        batch.noise = batch.window_noise = batch.dropout = 0;
 
     const double **track = calloc((size_t)batch.rows, sizeof *track);
     int64_t *length = calloc((size_t)batch.rows, sizeof *length);
@@ -381,7 +383,7 @@ static PyObject *step_store(PyObject *object, PyObject *out)
 static PyMethodDef step_methods[] = {
     {"gradient", step_gradient, METH_VARARGS,
      "gradient($self, x, y, phase, phases, rates, tracks, clips, frames, mirrored, seeds, noise, window_noise,\n"
-     "         weights, steps, backward)\n"
+     "         dropout, weights, steps, backward)\n"
      "--\n\nThe weighted terms of a batch's loss; with backward its gradient, for update or store."},
     {"update", step_update, METH_VARARGS,
      "update($self, lr, weight_decay, beta1, beta2, eps, step, clip, average)\n--\n\nAdamW with the last gradient."},
