@@ -1,6 +1,8 @@
 """Commands that give away and measure: export, bench."""
 
 import argparse
+import inspect
+import json
 import os
 import platform
 import tempfile
@@ -10,34 +12,80 @@ from pathlib import Path
 
 import numpy as np
 
+from ._files import written_whole
 from .bvh import load_bvh, save_bvh
-from .cli_read import Failure, Reading, add_reading, find_files, new_file, positive, read_told, wrote
+from .cli_read import (
+    Failure,
+    Reading,
+    add_reading,
+    find_files,
+    is_model,
+    kind_of,
+    new_file,
+    positive,
+    read_model,
+    read_told,
+    wrote,
+)
+from .motion_model import MotionModel
+from .network import SimplifiedPFNN
+from .training import Trainer
 
-ENDINGS = (".bvh", ".glb", ".gif", ".html")
+CLIP_ENDINGS = (".bvh", ".glb", ".gif", ".html")
+MODEL_ENDINGS = (".onnx", ".safetensors", ".pfnnc")
 
 
 def add_commands(commands) -> None:
-    export = commands.add_parser("export", help="a clip in another format", description=export_clip.__doc__)
-    export.add_argument("clip", metavar="CLIP", help="a BVH file")
-    export.add_argument("-o", "--output", required=True, metavar="FILE", help="its ending says what: " + " ".join(ENDINGS))
-    export.add_argument("--rate", type=positive, help="resample to so many frames a second")
-    export.add_argument("--mirror", action="store_true", help="left and right exchanged")
-    export.add_argument("--force", action="store_true", help="write over a file that exists")
+    about, raw = inspect.cleandoc(export_file.__doc__), argparse.RawDescriptionHelpFormatter
+    export = commands.add_parser(
+        "export", help="a clip or a model in another format", description=about, epilog=EXPORT_EXAMPLES, formatter_class=raw
+    )
+    export.add_argument(
+        "source", metavar="CLIP|MODEL", help="a BVH file; or a folder that `pfnnc train` wrote, a model, network or checkpoint"
+    )
+    target = export.add_mutually_exclusive_group(required=True)
+    endings = f"its ending says what: {' '.join(CLIP_ENDINGS)} of a clip, {' '.join(MODEL_ENDINGS)} of a model"
+    target.add_argument("-o", "--output", metavar="FILE", help=endings)
+    target.add_argument("--onnx", metavar="FILE.onnx", help="the same as -o FILE.onnx")
+    export.add_argument("--force", action="store_true", help="write over files that exist")
+    clip = export.add_argument_group("clips")
+    clip.add_argument("--rate", type=positive, help="resample to so many frames a second")
+    clip.add_argument("--mirror", action="store_true", help="left and right exchanged")
     add_reading(export)
-    export.set_defaults(run=export_clip)
+    export.set_defaults(run=export_file)
 
     bench = commands.add_parser("bench", help="how fast this machine is at it", description=run_bench.__doc__)
     bench.add_argument("--seconds", type=positive, default=1.0, help="for each measurement (default 1)")
     bench.set_defaults(run=run_bench)
 
 
-def export_clip(args: argparse.Namespace) -> None:
-    """Write a clip in metres and y up as BVH, glTF binary (.glb), animated GIF or a page, as the ending says."""
-    path = find_files([args.clip])[0]
-    ending = Path(args.output).suffix.lower()
-    if ending not in ENDINGS:
-        raise Failure(f"{args.output}: cannot write {ending or 'a file without an ending'}; there are {' '.join(ENDINGS)}")
-    target = new_file(args.output, args.force, [path])
+EXPORT_EXAMPLES = """\
+pfnnc export walk.bvh -o walk.glb
+pfnnc export out/ --onnx walker.onnx         also walker.parity.npz and walker.json
+pfnnc export out/checkpoint.pfnnc -o net.pfnnc
+"""
+
+
+def export_file(args: argparse.Namespace) -> None:
+    """Write a clip, in metres and y up, as BVH, glTF binary (.glb), animated GIF or a page; or a model's network for
+    ONNX runtimes, as safetensors, or as a file that the C core reads (.pfnnc)."""
+    output = args.output or args.onnx
+    ending = Path(output).suffix.lower()
+    if args.onnx and ending != ".onnx":
+        raise Failure(f"{output}: name a file that ends in .onnx")
+    if is_model(args.source):
+        _export_model(args, output, ending)
+    else:
+        _export_clip(args, output, ending)
+
+
+def _export_clip(args: argparse.Namespace, output: str, ending: str) -> None:
+    path = find_files([args.source])[0]
+    if ending in MODEL_ENDINGS:
+        raise Failure(f"{path}: that is no model, and only one can be written as {ending}")
+    if ending not in CLIP_ENDINGS:
+        raise Failure(f"{output}: cannot write {ending or 'a file without an ending'}; there are {' '.join(CLIP_ENDINGS)}")
+    target = new_file(output, args.force, [path])
     (clip,), _ = read_told([path], Reading.of(args))
     if args.rate is not None:
         clip = clip.resample(args.rate)
@@ -65,6 +113,65 @@ def _writer(ending: str) -> Callable:
     from .viewer import write_page
 
     return write_page
+
+
+# ---- models
+
+
+def _export_model(args: argparse.Namespace, output: str, ending: str) -> None:
+    if ending in CLIP_ENDINGS:
+        raise Failure(f"{output}: {args.source} is a model; `pfnnc synth` makes a clip of it")
+    if ending not in MODEL_ENDINGS:
+        raise Failure(f"{output}: cannot write {ending or 'a file without an ending'}; there are {' '.join(MODEL_ENDINGS)}")
+    given = [name for name in ("rate", "mirror", "scale", "up", "fps", "root", "feet", "positions") if getattr(args, name)]
+    if given:
+        raise Failure(f"--{given[0]} is for clips, and {args.source} is a model")
+    source = Path(args.source)
+    inputs = sorted(source.iterdir()) if source.is_dir() else [source]
+    walker, network = _model_of(source)
+    target = new_file(output, args.force, inputs)
+    if ending == ".onnx":
+        _export_onnx(target, walker, network, args.force, inputs)
+    elif ending == ".safetensors":
+        try:
+            import safetensors  # noqa: F401
+        except ImportError:
+            raise Failure("a .safetensors file needs safetensors (pip install safetensors)") from None
+        from .exchange import save_safetensors
+
+        save_safetensors(network, target)
+        wrote(target)
+    else:
+        (walker or network).save(target)
+        wrote(target)
+
+
+def _model_of(path: Path) -> tuple[MotionModel | None, SimplifiedPFNN]:
+    """The whole model, where the file holds one, and its network: of a checkpoint the running mean, where it keeps one."""
+    kind = "motion-model" if path.is_dir() else kind_of(path)
+    if kind == "network":
+        return None, SimplifiedPFNN.load(path)
+    if kind == "checkpoint":
+        trainer = Trainer.load(path)
+        return None, trainer.model if trainer._average is None else trainer.averaged()
+    walker = read_model(path).model
+    return walker, walker.model
+
+
+def _export_onnx(target: Path, walker: MotionModel | None, network: SimplifiedPFNN, force: bool, inputs: list[Path]) -> None:
+    """The graph, inputs and outputs to check a runtime with, and what the rows mean."""
+    from .onnx import export_onnx, rows_of
+
+    new_file(target.with_suffix(".parity.npz"), force, inputs)
+    rows = new_file(target.with_suffix(".json"), force, inputs) if walker else None
+    parity = export_onnx(network, target)
+    wrote(target)
+    wrote(parity)
+    if rows:
+        text = json.dumps(rows_of(walker), indent=1, allow_nan=False)
+        with written_whole(rows, "w", encoding="utf-8") as file:
+            file.write(text + "\n")
+        wrote(rows)
 
 
 # ---- bench

@@ -12,9 +12,10 @@ import numpy as np
 
 from . import _check
 from ._files import written_whole
+from .motion_model import MotionModel
 from .network import SimplifiedPFNN
 
-__all__ = ["export_onnx"]
+__all__ = ["export_onnx", "rows_of"]
 
 OPSET, IR_VERSION = 15, 8
 FLOAT, INT64 = 1, 7  # of TensorProto.DataType
@@ -60,6 +61,55 @@ def export_onnx(model: SimplifiedPFNN, path: str | os.PathLike, *, parity_rows: 
     with written_whole(parity) as file:
         np.savez(file, x=x, phase=phase, y=model(x, phase))
     return parity
+
+
+def rows_of(walker) -> dict:
+    """What an engine must know of a `MotionModel` beside its network, as JSON can hold it.
+
+    ``input``: `frames` rows of `columns`, oldest first, each (value - mean) / scale; then the control block as it is:
+    for each of `control_times` x, z (m) and sine, cosine of the facing, seen from the last frame's root.
+    ``output``: the next row, scaled alike (its change where "predict" is "delta") and kept within low and high; then
+    cycles a second where "phase_step" is true; then the next control block. ``start``: a mean row for each part of the
+    cycle, physical, to start from.
+
+    >>> import pfnnc
+    >>> walk = pfnnc.make_gait_clip("walk", seconds=4.0)
+    >>> model = pfnnc.MotionModel.train([walk.clip], phases=[walk.phase], hidden=8, epochs=0, progress=False)
+    >>> rows = rows_of(model)
+    >>> rows["input"]["columns"]["velocity"], len(rows["output"]["mean"]) == model.spec.dim
+    ([0, 3], True)
+    """
+    if not isinstance(walker, MotionModel):
+        raise TypeError(f"walker must be a MotionModel, got {type(walker).__name__}")
+    spec, skeleton = walker.spec, walker.skeleton
+    scaling = {"mean": walker.normalizer.mean_.tolist(), "scale": walker.normalizer.scale_.tolist()}
+    return {
+        "fps": walker.fps,
+        "avg_stride": walker.avg_stride,
+        "cadence": walker.cadence,
+        "features": spec.to_dict(),
+        "input": {
+            "size": walker.model.in_dim,
+            "frames": walker.input_len,
+            "columns": {name: [part.start, part.stop] for name, part in spec.slices.items()},
+            "control_times": list(spec.control.times) if spec.control else [],
+            **scaling,
+        },
+        "output": {
+            "size": walker.model.out_dim,
+            **scaling,
+            "low": walker.limits[0].tolist(),
+            "high": walker.limits[1].tolist(),
+        },
+        "skeleton": {
+            "names": list(skeleton.names),
+            "parents": np.asarray(skeleton.parents).tolist(),
+            "offsets": np.asarray(skeleton.offsets, np.float64).tolist(),
+        },
+        "joints": [skeleton.names[i] for i in spec.joint_indices(skeleton)],
+        "rest": {name: np.asarray(value, np.float64).tolist() for name, value in walker.rest.items()},
+        "start": walker.frames.tolist(),
+    }
 
 
 # ---- the graph

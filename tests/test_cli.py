@@ -251,6 +251,66 @@ def test_export_gltf(capsys, clips, tmp_path):
     assert (tmp_path / "a.glb").read_bytes().startswith(b"glTF")
 
 
+def test_export_a_model(capsys, trained, clips, tmp_path):
+    """The network of a model, of a network's own file and of a checkpoint, for ONNX runtimes and the C core."""
+    model = pfnnc.MotionModel.load(trained / "model.pfnnc")
+    out = run(capsys, "export", trained, "--onnx", tmp_path / "walk.onnx").out
+    names = {"walk.onnx", "walk.parity.npz", "walk.json"}
+    assert {p.name for p in tmp_path.iterdir()} == names and all(f"wrote {tmp_path / n}" in out for n in names)
+    checks, rows = np.load(tmp_path / "walk.parity.npz"), json.loads((tmp_path / "walk.json").read_text())
+    assert np.array_equal(model.model(checks["x"], checks["phase"]), checks["y"])
+    assert (rows["input"]["size"], rows["output"]["size"]) == (model.model.in_dim, model.model.out_dim)
+    assert rows["input"]["columns"]["velocity"] == [0, 3] and len(rows["start"]) == 32
+    assert "exists already" in run(capsys, "export", trained, "--onnx", tmp_path / "walk.onnx", code=1).err
+    run(capsys, "export", trained / "model.pfnnc", "-o", tmp_path / "walk.onnx", "--force")
+
+    run(capsys, "export", trained, "-o", tmp_path / "walk.pfnnc")
+    assert (tmp_path / "walk.pfnnc").read_bytes() == (trained / "model.pfnnc").read_bytes()
+    trainer = pfnnc.Trainer(model.model, average=0.5)
+    trainer._average += 1
+    trainer.save(tmp_path / "checkpoint.pfnnc")
+    run(capsys, "export", tmp_path / "checkpoint.pfnnc", "-o", tmp_path / "net.pfnnc")
+    net = pfnnc.SimplifiedPFNN.load(tmp_path / "net.pfnnc")
+    assert np.array_equal(net.fc1.bias, model.model.fc1.bias + 1)
+    run(capsys, "export", tmp_path / "net.pfnnc", "-o", tmp_path / "net.onnx")
+    assert (tmp_path / "net.parity.npz").exists() and not (tmp_path / "net.json").exists()
+
+
+def test_an_exported_model_walks_in_another_runtime(capsys, trained, clips, tmp_path):
+    """What the .json says of the rows is enough: windows built by it and run by onnxruntime give the package's frames."""
+    onnxruntime = pytest.importorskip("onnxruntime", reason="needs onnxruntime, which the package does not require")
+    run(capsys, "export", trained, "--onnx", tmp_path / "walk.onnx")
+    rows = json.loads((tmp_path / "walk.json").read_text())
+    runtime = onnxruntime.InferenceSession(str(tmp_path / "walk.onnx"), providers=["CPUExecutionProvider"])
+    checks = np.load(tmp_path / "walk.parity.npz")
+    (y,) = runtime.run(None, {"x": checks["x"], "phase": checks["phase"]})
+    np.testing.assert_allclose(y, checks["y"], rtol=0, atol=2e-5 * np.abs(checks["y"]).max())
+
+    model, asked = pfnnc.MotionModel.load(trained / "model.pfnnc"), []
+    network = model.model
+
+    class Spy:
+        in_dim, out_dim, dtype = network.in_dim, network.out_dim, network.dtype
+
+        def __call__(self, x, phase):
+            asked.append((x, phase))
+            return network(x, phase)
+
+    model.model = Spy()
+    start = load_bvh(clips / "walk0.bvh").resample(30)[:40]
+    made = model.synthesize(start, 1, phase=0.25)
+    (x, phase), columns = asked[0], rows["input"]["columns"]
+    mean, scale, low, high = (np.array(rows["output"][name]) for name in ("mean", "scale", "low", "high"))
+    length = rows["input"]["frames"]
+    known = slice(0, columns["contacts"][0])  # a start's contacts are guessed
+    history = (model.spec.encode(start, contacts=np.zeros((40, 2)))[-length:] - mean) / scale
+    np.testing.assert_allclose(x[0, : history.size].reshape(history.shape)[:, known], history[:, known], atol=1e-5)
+    assert x.shape == (1, history.size + 4 * len(rows["input"]["control_times"]))
+    (y,) = runtime.run(None, {"x": x, "phase": phase.astype(np.float32)})
+    frame = np.clip(y[0, : len(mean)] * scale + mean, low, high)
+    np.testing.assert_allclose(made.features[0, slice(*columns["velocity"])], frame[slice(*columns["velocity"])], atol=1e-4)
+
+
 def test_bench(capsys):
     out = run(capsys, "bench", "--seconds", 0.01).out
     assert out.count("/s") == 6 and "windows/s" in out
@@ -312,6 +372,13 @@ def test_blind_test(capsys, trained, tmp_path):
         (["view", "{clips}/walk0.bvh", "-o", "{clips}"], "that is a folder"),
         (["view", "{bad}"], "bad.bvh:1"),
         (["phase", "{bad}"], "bad.bvh:1"),
+        (["export", "{clips}/walk0.bvh", "--onnx", "{empty}/x.onnx"], "walk0.bvh: that is no model"),
+        (["export", "{trained}", "--onnx", "{empty}/x.bin"], "name a file that ends in .onnx"),
+        (["export", "{trained}", "-o", "{empty}/x.glb"], "`pfnnc synth` makes a clip of it"),
+        (["export", "{trained}", "-o", "{empty}/x.txt"], "cannot write .txt; there are .onnx .safetensors .pfnnc"),
+        (["export", "{trained}", "-o", "{empty}/x.onnx", "--mirror"], "--mirror is for clips"),
+        (["export", "{trained}/model.pfnnc", "-o", "{trained}/model.pfnnc", "--force"], "that is an input"),
+        (["export", "{empty}", "--onnx", "{empty}/x.onnx"], "no .bvh file in this folder"),
     ],
 )
 def test_failures_are_one_line(capsys, clips, trained, tmp_path, arguments, message):
@@ -329,7 +396,8 @@ def test_failures_are_one_line(capsys, clips, trained, tmp_path, arguments, mess
 
 @pytest.mark.parametrize(
     "arguments",
-    [[], ["nonsense"], ["train"], ["train", "x"], ["demo", "--seconds", "nan"], ["synth", "m", "--seconds", "-1"],
+    [[], ["nonsense"], ["train"], ["train", "x"], ["demo", "--seconds", "nan"], ["export", "x"],
+     ["export", "x", "-o", "a.onnx", "--onnx", "b.onnx"], ["synth", "m", "--seconds", "-1"],
      ["view"], ["train", "x", "-o", "y", "--scale", "0"], ["train", "x", "-o", "y", "--seed", "-1"]],
 )  # fmt: skip
 def test_wrong_usage_is_two(capsys, arguments):
