@@ -23,7 +23,8 @@ __all__ = ["Blended", "BlendTree", "Cycle"]
 BINS = 64
 STANDS = 0.1  # m/s; a clip without a phase that is faster cannot stand in a tree
 FASTEST = 1e6  # whatever is larger is no speed, turn or angle
-FLAT = 0.05  # rad/s; clips whose turns differ by less are blended by speed alone
+FLAT = np.array([0.05, 0.05])  # m/s, rad/s; what clips differ by less in is no dimension of their tree
+SLIVER = 0.01  # height over length; a triangle as thin as that would blend far clips for a point beside a near one
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,10 @@ class BlendTree:
         self.cycles = tuple(motion.cycle() for motion in self._motions)
         self.points = np.array([[cycle.speed, cycle.turn_rate] for cycle in self.cycles])
         """(N, 2) speed and turn rate of each clip."""
-        self.dimensions = 2 if np.ptp(self.points[:, 1]) > FLAT and len(clips) > 2 else 1
-        self._simplices = _simplices(self.points, self.dimensions)
+        spread = np.ptp(self.points, axis=0)
+        self.dimensions = 2 if spread[1] > FLAT[1] else 1
+        self._scale = np.maximum(spread, FLAT) if self.dimensions == 2 else np.array([max(spread[0], FLAT[0]), np.inf])
+        self._simplices = _simplices(self.points / self._scale)
 
     def __len__(self) -> int:
         return len(self._motions)
@@ -139,7 +142,7 @@ class BlendTree:
             shapes = f"speed of shape {speed.shape} does not broadcast with turn_rate of {turn_rate.shape}"
             raise ValueError(shapes) from None
         wanted = np.stack([speed, turn_rate], axis=-1).reshape(-1, 2)
-        shares = _barycentric(wanted, self.points, self._simplices, self.dimensions)
+        shares = _barycentric(wanted / self._scale, self.points / self._scale, self._simplices)
         # shares of time in the plane of speeds; a clip's share of the cycle is the longer the shorter its own cycle
         weights = shares / [cycle.duration for cycle in self.cycles]
         weights /= weights.sum(axis=-1, keepdims=True)
@@ -298,39 +301,61 @@ def _poses_at(rotations: np.ndarray, frames: np.ndarray) -> np.ndarray:
     return quat_slerp(rotations[low], rotations[np.minimum(low + 1, len(rotations) - 1)], (frames - low)[..., None])
 
 
-def _simplices(points: np.ndarray, dimensions: int) -> list[tuple[int, ...]]:
-    """Segments between neighbouring speeds, or the Delaunay triangles of the points (few: every triple is tried)."""
-    order = np.argsort(points[:, 0], kind="stable").tolist()
-    if dimensions == 1:
-        return list(zip(order, order[1:], strict=False)) or [(order[0],)]
-    scaled = (points - points.min(axis=0)) / np.ptp(points, axis=0)
-    scaled += 1e-7 * np.sin(37.0 * np.arange(1, scaled.size + 1)).reshape(scaled.shape)  # no four on one circle
-    triangles = []
-    for triple in combinations(range(len(points)), 3):
-        a, b, c = scaled[list(triple)]
-        area = (b[0] - a[0]) * (c[1] - a[1]) - (b[1] - a[1]) * (c[0] - a[0])
-        if abs(area) < 1e-5:
-            continue
-        matrix = 2 * np.array([b - a, c - a])
-        centre = np.linalg.solve(matrix, [b @ b - a @ a, c @ c - a @ a])
-        radius = np.linalg.norm(a - centre)
-        apart = np.linalg.norm(scaled - centre, axis=1)
-        apart[list(triple)] = np.inf
-        if (apart >= radius).all():
-            triangles.append(triple)
-    return triangles or list(zip(order, order[1:], strict=False))
+def _simplices(points: np.ndarray) -> list[tuple[int, ...]]:
+    """Triangles between the points; where these are hardly any, segments from point to next point."""
+    triangles, border = _delaunay(points)
+    sides = triangles[:, [[0, 1], [1, 2], [0, 2]]]
+    lengths = np.linalg.norm(points[sides[:, :, 0]] - points[sides[:, :, 1]], axis=2)
+    longest = lengths.max(axis=1, initial=0.0)
+    sliver = np.abs(_circles(points[triangles])[2]) <= SLIVER * np.maximum(longest, 1e-3) ** 2
+    past = sides[sliver, lengths[sliver].argmax(axis=1)]  # the third point lies on this one
+
+    def pairs(edges):
+        return set(map(tuple, edges.reshape(-1, 2).tolist()))
+
+    segments = (pairs(border) | pairs(sides[sliver])) - pairs(past) - pairs(sides[~sliver])
+    return [tuple(triangle) for triangle in triangles[~sliver].tolist()] + sorted(segments) or [(0,)]
 
 
-def _barycentric(wanted: np.ndarray, points: np.ndarray, simplices, dimensions: int) -> np.ndarray:
+def _delaunay(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Delaunay triangles (m, 3) and border (k, 2) of points in about the unit square (Bowyer 1981, Watson 1981).
+
+    The corners of each are in order.
+    """
+    n = len(points)
+    jitter = 1e-7 * np.sin(37.0 * np.arange(1, points.size + 1)).reshape(points.shape)  # no four on one circle
+    around = points.mean(axis=0) + 1e5 * np.array([[-3.0, -2.0], [3.0, -2.0], [0.0, 4.0]])
+    places = np.concatenate([points + jitter, around])
+    triangles = np.array([[n, n + 1, n + 2]])
+    for i in range(n):
+        centre, radius, _ = _circles(places[triangles])
+        inside = np.linalg.norm(places[i] - centre, axis=1) < radius
+        edges = np.sort(triangles[inside][:, [[0, 1], [1, 2], [2, 0]]].reshape(-1, 2), axis=1)
+        hole, times = np.unique(edges, axis=0, return_counts=True)
+        hole = hole[times == 1]
+        triangles = np.concatenate([triangles[~inside], np.c_[hole, np.full(len(hole), i)]])
+    triangles = np.sort(triangles, axis=1)
+    own = (triangles < n).sum(axis=1)
+    return triangles[own == 3], triangles[own == 2, :2]
+
+
+def _circles(corners: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Centres and radii of the circles through three points each (n, 3, 2), and twice the areas between them."""
+    (bx, by), (cx, cy) = (corners[:, 1] - corners[:, 0]).T, (corners[:, 2] - corners[:, 0]).T
+    area = bx * cy - by * cx
+    b, c = bx * bx + by * by, cx * cx + cy * cy
+    with np.errstate(divide="ignore", invalid="ignore"):  # no circle goes through three points on a line
+        centre = np.stack([cy * b - by * c, bx * c - cx * b], axis=1) / (2 * area[:, None])
+    return corners[:, 0] + centre, np.linalg.norm(centre, axis=1), area
+
+
+def _barycentric(wanted: np.ndarray, points: np.ndarray, simplices) -> np.ndarray:
     """Shares (M, N) of the nearest point that a simplex holds, for each wanted one."""
-    scale = np.maximum(np.ptp(points, axis=0), 1e-9)
-    if dimensions == 1:
-        scale = np.array([scale[0], np.inf])
     best, shares = np.full(len(wanted), np.inf), np.zeros((len(wanted), len(points)))
     for simplex in simplices:
         corners = points[list(simplex)]
-        for face, local in _nearest(wanted / scale, corners / scale):
-            distance = np.linalg.norm(wanted / scale - local @ (corners / scale)[face], axis=1)
+        for face, local in _nearest(wanted, corners):
+            distance = np.linalg.norm(wanted - local @ corners[face], axis=1)
             better = distance < best - 1e-12
             if better.any():
                 best[better] = distance[better]

@@ -5,6 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from pfnnc import BlendTree, Clip, foot_slide, make_gait_clip, quat_yaw
+from pfnnc.blendtree import _barycentric, _delaunay, _simplices
 
 
 def made(kind, **options):
@@ -93,6 +94,46 @@ def test_two_dimensions_reach_speed_and_turn(plane):
         out = plane.synthesize(speed, turn, n_frames=601, fps=60, yaw=1.0)
         yaw = np.unwrap(quat_yaw(out.clip.rotations[:, 0]))
         assert_allclose((yaw[-1] - yaw[0]) / 10, turn, atol=0.03)
+
+
+@pytest.mark.parametrize("turns", [(-0.8, 0.8), (-0.8, 0.0, 0.8)])
+def test_clips_that_differ_in_their_turn_alone_are_blended_by_it(turns):
+    tree = tree_of(*(made("walk", speed=1.2, turn_rate=turn) for turn in turns))
+    assert tree.dimensions == 2
+    for speed, turn in ((1.2, 0.4), (1.2, -0.6), (1.2, 0.0), (1.0, 0.4), (1.4, 0.4)):  # their speeds differ by rounding
+        assert_allclose(tree.cycle(tree.weights(speed, turn)).turn_rate, turn, atol=0.03)
+
+
+def test_what_lies_beside_a_clip_is_that_clip_and_no_mixture_of_far_ones(plane):
+    straight = np.argmin(np.abs(plane.points).sum(axis=1))  # the slow one, on the edge between the two slow turns
+    assert plane.weights(0.5, 0.0)[straight] > 0.99
+
+
+def test_triangles_are_those_of_delaunay():
+    delaunay = pytest.importorskip("scipy.spatial").Delaunay
+    points = np.random.default_rng(0).random((60, 2))
+    theirs = {tuple(sorted(triangle)) for triangle in delaunay(points).simplices.tolist()}
+    assert set(map(tuple, _delaunay(points)[0].tolist())) == theirs
+
+
+@pytest.mark.parametrize(
+    "points, simplices",
+    [
+        ([[0, 0]], [(0,)]),
+        ([[0, 0], [1, 0]], [(0, 1)]),
+        ([[0, 0], [1, 0], [0.5, 0]], [(0, 2), (1, 2)]),
+        ([[0, 0], [1, 1], [0.25, 0.25], [0.5, 0.5]], [(0, 2), (1, 3), (2, 3)]),
+        ([[0, 0], [1, 0], [0, 1]], [(0, 1, 2)]),
+        ([[0, 0], [1, 0], [0, 1], [0.5, 1e-5]], [(0, 2, 3), (1, 2, 3)]),  # three on the border
+    ],
+)
+def test_clips_on_a_line_are_blended_along_it(points, simplices):
+    assert _simplices(np.array(points, float)) == simplices
+
+
+def test_every_clip_can_be_had_alone():
+    points = np.array([[0.607, 0.729], [0.544, 0.935], [0.816, 0.003], [0.857, 0.034]])  # two triangles are hardly any
+    assert_allclose(_barycentric(points, points, _simplices(points)), np.eye(4), atol=1e-9)
 
 
 def test_weights_change_smoothly(plane):
