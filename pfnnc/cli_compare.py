@@ -58,7 +58,7 @@ def compare_methods(args: argparse.Namespace) -> None:
     pairs = list(_pairs(trained, tree, targets, Reading.of(args), args.seconds, args.trials))
     if not pairs:
         raise Failure("no clip is long enough; try fewer --seconds")
-    order = [list(rng.permutation(2)) for _ in pairs]
+    order = [(n % 2, 1 - n % 2) for n in rng.permutation(len(pairs))]  # each method stands on each side as often
     test = rng.bytes(6).hex()
     trials = [[pair[i] for i in shown] for (_, pair), shown in zip(pairs, order, strict=True)]
     write_trials(page, trials, test=test, question=QUESTION)
@@ -115,29 +115,39 @@ def count_votes(key_path: str, vote_paths: list[str]) -> None:
     if not vote_paths:
         raise Failure("name the files of votes after the key")
     try:
-        trials, test = key["trials"], key["test"]
-        answers = {(n + 1, name): trial[name] for n, trial in enumerate(trials) for name in "AB"}
+        test, targets = key["test"], [trial["target"] for trial in key["trials"]]
+        meanings = [{"A": trial["A"], "B": trial["B"], "same": "no difference"} for trial in key["trials"]]
     except (TypeError, KeyError):
         raise Failure(f"{key_path}: this is no key of `pfnnc compare`") from None
-    tally: Counter[str] = Counter()
-    by_trial = [Counter() for _ in trials]
-    for path in vote_paths:
-        given = _json(path)
-        try:
-            if given["test"] != test:
-                raise Failure(f"{path}: these votes are of another test")
-            for vote in given["votes"]:
-                choice = vote["choice"]
-                won = "no difference" if choice == "same" else answers[vote["trial"], choice]
-                tally[won] += 1
-                by_trial[vote["trial"] - 1][won] += 1
-        except (TypeError, KeyError, IndexError):
-            raise Failure(f"{path}: these are no votes of `pfnnc compare`") from None
-    for trial, votes in zip(trials, by_trial, strict=True):
-        print(f"{trial['target']}: " + ", ".join(f"{name} {votes[name]}" for name in (*METHODS, "no difference")))
-    print(f"in all, {len(vote_paths)} voters: " + ", ".join(f"{name} {tally[name]}" for name in (*METHODS, "no difference")))
-    wins = [tally[name] for name in METHODS]
+    by_trial: list[Counter[str]] = [Counter() for _ in targets]
+    files = {Path(path).resolve(): path for path in vote_paths}  # a file named twice counts once
+    for path in files.values():
+        for trial, choice in _votes(path, test, len(targets)).items():
+            by_trial[trial][meanings[trial][choice]] += 1
+    for target, votes in zip(targets, by_trial, strict=True):
+        print(f"{target}: {_tally(votes)}")
+    total = sum(by_trial, Counter())
+    print(f"in all, {len(files)} voter{'' if len(files) == 1 else 's'}: {_tally(total)}")
+    wins = [total[name] for name in METHODS]
     print(f"chance of a result as clear as this between equals: {sign_test(*wins):.3f}")
+
+
+def _votes(path: str, test: str, trials: int) -> dict[int, str]:
+    """What one person chose, by trial from 0; the last choice where a trial was voted on twice."""
+    given = _json(path)
+    try:
+        if given["test"] != test:
+            raise Failure(f"{path}: these votes are of another test")
+        votes = {vote["trial"] - 1: vote["choice"] for vote in given["votes"]}
+        if all(trial in range(trials) and choice in ("A", "B", "same") for trial, choice in votes.items()):
+            return votes
+    except (TypeError, KeyError):
+        pass
+    raise Failure(f"{path}: these are no votes of `pfnnc compare`")
+
+
+def _tally(votes: Counter[str]) -> str:
+    return ", ".join(f"{name} {votes[name]}" for name in (*METHODS, "no difference"))
 
 
 def sign_test(a: int, b: int) -> float:

@@ -328,17 +328,25 @@ def test_blind_test(capsys, trained, tmp_path):
     text = page.read_text("utf-8")
     assert "network" not in text and "blend tree" not in text  # nothing in the page gives it away
     known = json.loads(key.read_text())
-    assert [{trial["A"], trial["B"]} for trial in known["trials"]] == [{"network", "blend tree"}] * 2
+    assert sorted(trial["A"] for trial in known["trials"]) == ["blend tree", "network"]  # each side as often
+    assert sorted(trial["B"] for trial in known["trials"]) == ["blend tree", "network"]
     for name, choice in (("a", "A"), ("b", "B"), ("c", "same")):
         votes = [{"trial": 1, "choice": choice, "seconds": 1.0}, {"trial": 2, "choice": "same", "seconds": 1.0}]
         (tmp_path / f"{name}.json").write_text(json.dumps({"test": known["test"], "votes": votes}))
     voted = [tmp_path / f"{name}.json" for name in "abc"]
     out = run(capsys, "compare", "--count", key, *voted).out
     assert "3 voters: network 1, blend tree 1, no difference 4" in out and "1.000" in out
+    assert run(capsys, "compare", "--count", key, *voted, *voted).out == out  # a file counts once
+    voted[0].write_text(json.dumps({"test": known["test"], "votes": [{"trial": 1, "choice": c} for c in "BA"]}))
+    again = run(capsys, "compare", "--count", key, voted[0]).out
+    won = known["trials"][0]["A"]  # the second thought of the first trial
+    assert f"{won} 1" in again.splitlines()[0] and "1 voter: " in again and "no difference 0" in again
     voted[0].write_text(json.dumps({"test": "other", "votes": []}))
     assert "another test" in run(capsys, "compare", "--count", key, *voted, code=1).err
-    voted[0].write_text("{}")
-    assert "no votes" in run(capsys, "compare", "--count", key, *voted, code=1).err
+    for wrong in ({}, {"test": known["test"], "votes": [{"trial": 0, "choice": "same"}]},
+                  {"test": known["test"], "votes": [{"trial": 1, "choice": "C"}]}):  # fmt: skip
+        voted[0].write_text(json.dumps(wrong))
+        assert "no votes" in run(capsys, "compare", "--count", key, *voted, code=1).err
     assert "no key" in run(capsys, "compare", "--count", voted[0], *voted, code=1).err
 
 
