@@ -22,19 +22,19 @@ def _array(tensor: torch.Tensor) -> np.ndarray:
 
 
 @torch.library.custom_op("pfnnc::layer", mutates_args=())
-def _layer(
+def _forward(
     x: torch.Tensor, phase: torch.Tensor, weights: torch.Tensor, bias: torch.Tensor, beta: float, kernel: int
 ) -> torch.Tensor:
-    return torch.from_numpy(_core.layer_forward(_array(x), _array(phase), _array(weights), _array(bias), beta, kernel))
+    return torch.from_numpy(_core.layer_forward(*map(_array, (x, phase, weights, bias)), beta, kernel))
 
 
-@_layer.register_fake
+@_forward.register_fake
 def _(x, phase, weights, bias, beta, kernel):
     return x.new_empty((x.shape[0], weights.shape[2]))
 
 
 @torch.library.custom_op("pfnnc::layer_backward", mutates_args=())
-def _layer_backward(
+def _backward(
     x: torch.Tensor,
     phase: torch.Tensor,
     weights: torch.Tensor,
@@ -52,10 +52,29 @@ def _layer_backward(
     )
 
 
-@_layer_backward.register_fake
+@_backward.register_fake
 def _(x, phase, weights, bias, grad, beta, kernel, want):
     inputs = (x, phase, weights, bias)
     return tuple(like.new_empty(like.shape if want >> i & 1 else 0) for i, like in enumerate(inputs))
+
+
+def _one_by_one(run):
+    """The rule of `torch.func.vmap`: a call for each."""
+
+    def batched(info, dims, *inputs):
+        calls = [
+            run(*(value if dim is None else value.select(dim, i) for value, dim in zip(inputs, dims, strict=True)))
+            for i in range(info.batch_size)
+        ]
+        if isinstance(calls[0], torch.Tensor):
+            return torch.stack(calls), 0
+        return tuple(map(torch.stack, zip(*calls, strict=True))), (0,) * len(calls[0])
+
+    return batched
+
+
+_forward.register_vmap(_one_by_one(_forward))
+_backward.register_vmap(_one_by_one(_backward))
 
 
 def _save(ctx, inputs, output):
@@ -63,13 +82,59 @@ def _save(ctx, inputs, output):
     ctx.options = inputs[4:]
 
 
-def _backward(ctx, grad):
+def _gradients(ctx, grad, run=_backward):
     want = sum(1 << i for i in range(4) if ctx.needs_input_grad[i])
-    made = _layer_backward(*ctx.saved_tensors, grad.contiguous(), *ctx.options, want)
+    made = run(*ctx.saved_tensors, grad.contiguous(), *ctx.options, want)
     return *(gradient if want >> i & 1 else None for i, gradient in enumerate(made)), None, None
 
 
-_layer.register_autograd(_backward, setup_context=_save)
+def _no_second(ctx, *grads):
+    raise NotImplementedError("pfnnc.torch has no second derivatives (create_graph=True)")
+
+
+_forward.register_autograd(_gradients, setup_context=_save)
+_backward.register_autograd(_no_second)
+
+
+class _Layer(torch.autograd.Function):
+    """The same for `torch.func.grad`, `jacrev` and their like, which do not go through an operator's autograd."""
+
+    generate_vmap_rule = True
+    setup_context = staticmethod(_save)
+
+    @staticmethod
+    def forward(x, phase, weights, bias, beta, kernel):
+        return _forward(x, phase, weights, bias, beta, kernel)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return _gradients(ctx, grad, _LayerBackward.apply)
+
+    @staticmethod
+    def jvp(ctx, *tangents):
+        raise NotImplementedError("pfnnc.torch has no forward-mode derivatives: use backward")
+
+
+class _LayerBackward(torch.autograd.Function):
+    """Its gradients."""
+
+    generate_vmap_rule = True
+    backward = staticmethod(_no_second)
+
+    @staticmethod
+    def forward(x, phase, weights, bias, grad, beta, kernel, want):
+        return _backward(x, phase, weights, bias, grad, beta, kernel, want)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+
+def _run(*inputs) -> torch.Tensor:
+    """The layer by the operator, or under a function transform by what that needs."""
+    if torch.compiler.is_compiling() or not torch._C._are_functorch_transforms_active():
+        return _forward(*inputs)
+    return _Layer.apply(*inputs)
 
 
 class PFNNLayer(nn.Module):
@@ -93,25 +158,39 @@ class PFNNLayer(nn.Module):
         shape, dtype = (self.n_kernels, self.in_dim, self.out_dim), _float_type(dtype)
         self.weights = nn.Parameter(torch.randn(shape, generator=_generator(seed), dtype=dtype) * 0.1)
         self.bias = nn.Parameter(torch.zeros(self.n_kernels, self.out_dim, dtype=dtype))
-        if kernel == "rbf":
-            self.register_buffer("centers", torch.linspace(0, 1, self.n_kernels, dtype=dtype))
-        elif kernel == "cyclic":
-            self.register_buffer("centers", torch.arange(self.n_kernels, dtype=dtype) / self.n_kernels)
+        if kernel != "catmull_rom":
+            self.register_buffer("centers", self._centers(dtype))
+
+    def _centers(self, dtype: torch.dtype) -> torch.Tensor:
+        if self.kernel == "rbf":
+            return torch.linspace(0, 1, self.n_kernels, dtype=dtype)
+        return torch.arange(self.n_kernels, dtype=dtype) / self.n_kernels
 
     def forward(self, x: torch.Tensor, phase: torch.Tensor) -> torch.Tensor:
         """(B, out) from x (B, in) and phase (B,)."""
+        dtype, device = self.weights.dtype, self.weights.device
+        if dtype not in (torch.float32, torch.float64) or device.type not in ("cpu", "meta"):
+            raise TypeError(f"weights must be torch.float32 or torch.float64 on the CPU, got {dtype} on {device}")
         for name, value in (("x", x), ("phase", phase)):
             if not isinstance(value, torch.Tensor):
                 raise TypeError(f"{name} must be a tensor, got {type(value).__name__}")
+            if value.layout != torch.strided or value.device != device:
+                raise TypeError(
+                    f"{name} must be a dense tensor on {device} as the weights, got {value.layout} on {value.device}"
+                )
         if x.ndim != 2 or x.shape[1] != self.in_dim:
             raise ValueError(f"x must have shape (any, {self.in_dim}), got {tuple(x.shape)}")
         if phase.shape != (x.shape[0],):
             raise ValueError(f"phase must have shape ({x.shape[0]},), got {tuple(phase.shape)}")
-        if x.dtype != self.weights.dtype or x.device.type != "cpu" or self.weights.device.type != "cpu":
-            raise TypeError(f"x must be of {self.weights.dtype} on the CPU as the weights, got {x.dtype} on {x.device}")
-        if not phase.dtype.is_floating_point:
-            phase = phase.to(x.dtype)
-        return _layer(x, phase, self.weights, self.bias, self.beta, KERNELS.index(self.kernel))
+        if x.dtype in (torch.float16, torch.bfloat16) and torch.is_autocast_enabled("cpu"):
+            x = x.to(dtype)  # other modules may compute in less, this one does not
+        if x.dtype != dtype:
+            raise TypeError(f"x must be of {dtype} as the weights, got {x.dtype}")
+        if phase.dtype.is_complex or phase.dtype == torch.bool:
+            raise TypeError(f"phase must be of real numbers, got {phase.dtype}")
+        if phase.dtype not in (torch.float32, torch.float64):
+            phase = phase.to(dtype)
+        return _run(x, phase, self.weights, self.bias, self.beta, KERNELS.index(self.kernel))
 
     def extra_repr(self) -> str:
         return f"{self.in_dim}, {self.out_dim}, n_kernels={self.n_kernels}, beta={self.beta:g}, kernel={self.kernel!r}"
@@ -120,12 +199,14 @@ class PFNNLayer(nn.Module):
         """Centres are no parameters: they may be absent, and where they are present they must be this layer's."""
         name, state_dict = prefix + "centers", dict(state_dict)
         got = state_dict.pop(name, None)
-        mine = self._buffers.get("centers")
-        if mine is not None:
+        if "centers" in self._buffers:
+            mine = self._centers(self.centers.dtype)  # the buffer may be empty memory still, as `to_empty` leaves it
             fits = got is None or (got.shape == mine.shape and torch.allclose(got.to(mine), mine, rtol=0, atol=1e-5))
             if not fits:
                 error_msgs.append(f"{name} are not the centres of {self.kernel!r} with n_kernels={self.n_kernels}: {got}")
             state_dict[name] = mine
+        elif got is not None:
+            state_dict[name] = got  # not known here, as the strict loading says
         super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
 

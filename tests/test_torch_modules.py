@@ -1,6 +1,8 @@
 """The PyTorch modules against modules written from the article's formula."""
 
 import copy
+import pickle
+import shutil
 import subprocess
 import sys
 
@@ -194,17 +196,114 @@ def test_wrong_options(options, error, message):
         SimplifiedPFNN(**{"in_dim": 4, "out_dim": 3, "hidden": 2, **options})
 
 
-def test_under_torch_compile():
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of PyTorch's own making
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
+def test_under_torch_compile(backend):
+    """No graph break, the same bits, whatever needs a gradient and whatever the batch."""
+    if backend == "inductor" and not (shutil.which("g++") or shutil.which("clang++")):
+        pytest.skip("needs a C++ compiler")
+    torch._dynamo.reset()
     module = SimplifiedPFNN(24, 9, 16, seed=0)
-    compiled = torch.compile(module, backend="aot_eager", fullgraph=True)
+    compiled = torch.compile(module, backend=backend, fullgraph=True)
     x, phase = torch.randn(5, 24), torch.rand(5)
-    want, got = module(x, phase), compiled(x, phase)
-    torch.testing.assert_close(got, want)
-    got.sum().backward()
-    gradient = module.fc1.weights.grad.clone()
-    module.zero_grad()
-    want.sum().backward()
-    torch.testing.assert_close(gradient, module.fc1.weights.grad)
+
+    def gradients(network, rows, inputs):
+        module.zero_grad()
+        a, b = (value[:rows].clone().requires_grad_(inputs) for value in (x, phase))
+        y = network(a, b)
+        y.square().sum().backward()
+        return [y, a.grad, b.grad, *(p.grad.clone() for p in module.parameters())]
+
+    for rows, inputs in ((5, False), (5, True), (3, False)):
+        for want, got in zip(gradients(module, rows, inputs), gradients(compiled, rows, inputs), strict=True):
+            assert want is got or torch.equal(want, got)
+    with torch.no_grad():
+        assert torch.equal(compiled(x, phase), module(x, phase))
+    for change, error, message in WRONG[:2] + WRONG[4:5]:
+        with pytest.raises(error, match=message):
+            torch.compile(module, backend=backend)(*change(torch.zeros(6, 24), torch.full((6,), 0.5)))
+
+
+@pytest.mark.filterwarnings("ignore:.*:DeprecationWarning")  # of PyTorch's own making
+def test_derivatives_that_are_not_there_say_so():
+    module = SimplifiedPFNN(24, 9, 16, seed=0)
+    x, phase = torch.randn(5, 24, requires_grad=True), torch.rand(5)
+    (slope,) = torch.autograd.grad(module(x, phase).sum(), x, create_graph=True)
+    with pytest.raises(NotImplementedError, match="no second derivatives"):
+        slope.square().sum().backward()
+    y = module(x, phase).sum()
+    y.backward(retain_graph=True)
+    y.backward()  # twice the same is no second derivative
+    for frozen in (False, True):
+        module.requires_grad_(not frozen)
+        with pytest.raises(NotImplementedError, match="no forward-mode derivatives"):
+            torch.func.jvp(lambda x: module(x, phase), (x.detach(),), (x.detach(),))
+
+
+def test_function_transforms():
+    module = SimplifiedPFNN(24, 9, 16, seed=0, dtype=torch.float64)
+    x, phase = torch.randn(4, 5, 24, dtype=torch.float64), torch.rand(4, 5, dtype=torch.float64)
+    whole = torch.func.vmap(module)(x, phase)
+    assert torch.equal(whole, torch.stack([module(a, b) for a, b in zip(x, phase, strict=True)]))
+    slope = torch.func.grad(lambda a: module(a, phase[0]).sum())(x[0])
+    a = x[0].clone().requires_grad_()
+    module(a, phase[0]).sum().backward()
+    assert torch.equal(slope, a.grad)
+    jacobian = torch.func.jacrev(lambda a: module(a, phase[0]))(x[0])
+    torch.testing.assert_close(jacobian, torch.autograd.functional.jacobian(lambda a: module(a, phase[0]), x[0]))
+    state = {name: value * 0 for name, value in module.state_dict().items()}
+    assert not torch.func.functional_call(module, state, (x[0], phase[0])).any()
+    exported = torch.export.export(module, (x[0], phase[0])).module()
+    assert torch.equal(exported(x[0], phase[0]), module(x[0], phase[0]))
+
+
+def test_other_types_and_devices():
+    module = SimplifiedPFNN(24, 9, 16, seed=0)
+    x, phase = torch.randn(6, 24), torch.full((6,), 0.5)
+    y = module(x, phase)
+    for same in (phase.half(), phase.bfloat16(), phase.double()):  # a half is exact in all
+        assert torch.equal(module(x, same), y) and module(x, same).dtype == torch.float32
+    grad = phase.half().requires_grad_()
+    module(x, grad).sum().backward()
+    assert grad.grad.dtype == torch.float16
+    with torch.autocast("cpu", dtype=torch.bfloat16):  # a layer before may give less; this one computes as ever
+        assert torch.equal(module(x.bfloat16(), phase), module(x.bfloat16().float(), phase))
+
+    meta = copy.deepcopy(module).to("meta")
+    assert meta(x.to("meta"), phase.to("meta")).shape == (6, 9)
+    with torch.device("meta"):
+        empty = SimplifiedPFNN(24, 9, 16)
+    loaded = empty.to_empty(device="cpu")
+    loaded.load_state_dict({name: value for name, value in module.state_dict().items() if "centers" not in name})
+    assert torch.equal(loaded(x, phase), y) and torch.equal(loaded.fc1.centers, module.fc1.centers)
+
+    for network, arguments, message in [
+        (copy.deepcopy(module).half(), (x.half(), phase.half()), "weights must be torch.float32 or torch.float64.*float16"),
+        (copy.deepcopy(module).bfloat16(), (x.bfloat16(), phase), "weights must be torch.float32 or torch.float64.*bfloat16"),
+        (module, (x.half(), phase), "x must be of torch.float32 as the weights, got torch.float16"),
+        (module, (x.int(), phase), "x must be of torch.float32 as the weights, got torch.int32"),
+        (module, (x, phase.cfloat()), "phase must be of real numbers, got torch.complex64"),
+        (module, (x, phase.bool()), "phase must be of real numbers, got torch.bool"),
+        (module, (x, phase.to("meta")), "phase must be a dense tensor on cpu.*meta"),
+        (module, (x.to_sparse(), phase), "x must be a dense tensor on cpu.*sparse"),
+        (meta, (x, phase), "x must be a dense tensor on meta"),
+    ]:
+        with pytest.raises(TypeError, match=message):
+            network(*arguments)
+
+
+def test_modules_are_kept_and_copied(tmp_path):
+    module = SimplifiedPFNN(24, 9, 16, kernel="cyclic", seed=0)
+    x, phase = torch.randn(6, 24), torch.rand(6)
+    torch.save(module.state_dict(), tmp_path / "state.pt")
+    torch.save(module, tmp_path / "module.pt")
+    other = SimplifiedPFNN(24, 9, 16, kernel="cyclic", seed=1)
+    other.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    whole = torch.load(tmp_path / "module.pt", weights_only=False)
+    for same in (other, whole, copy.deepcopy(module), pickle.loads(pickle.dumps(module))):
+        assert torch.equal(same(x, phase), module(x, phase))
+    with pytest.raises(RuntimeError, match="fc1.centers"):  # a phase function that has none
+        SimplifiedPFNN(24, 9, 16, kernel="catmull_rom").load_state_dict(module.state_dict())
 
 
 def test_the_package_does_not_import_torch():
