@@ -127,7 +127,7 @@ def test_any_skeleton_will_do(tmp_path):
         (dict(titles=[3]), TypeError, r"titles\[0\] must be a string"),
         (dict(phases=[np.zeros(3)]), ValueError, r"phases\[0\] must have shape"),
         (dict(phases=[np.full(61, 2.0)]), ValueError, r"phases\[0\]\[0\]=2.0 is not in"),
-        (dict(contacts=[np.zeros((61, 3), bool)]), ValueError, r"contacts\[0\] must be bool of shape \(61, 2\)"),
+        (dict(contacts=[np.zeros((61, 3), bool)]), ValueError, r"contacts\[0\] must have shape \(61, 2\)"),
         (dict(contacts=[np.zeros((61, 2))]), TypeError, r"contacts\[0\] must be an array of bool"),
         (dict(heading=3), TypeError, "heading must be a string"),
         (dict(feet=[[3.5]]), TypeError, r"feet\[0\]\[0\] must be"),
@@ -169,8 +169,14 @@ def test_gif(tmp_path, walk):
         pixels = np.asarray(shown.convert("RGB"), int)
     assert (pixels[:, :64, 2] > pixels[:, :64, 0] + 60).sum() > 50  # blue, left
     assert (pixels[:, 64:, 0] > pixels[:, 64:, 2] + 60).sum() > 50  # orange, right
+    for titles in (None, ["", ""]):  # the names, or nothing
+        write_gif(tmp_path / "c.gif", [walk.clip] * 2, titles=titles, fps=2)
+        with image.open(tmp_path / "c.gif") as shown:
+            head = np.asarray(shown.convert("L"))[:30, 360:420]
+        assert (head < 100).any() == (titles is None)
     for options, error in (
         (dict(clips=[]), ValueError), (dict(clips=3), TypeError), (dict(clips=[3]), TypeError),
+        (dict(titles=["a", "b"]), ValueError), (dict(titles=[3]), TypeError),
         (dict(fps=0), ValueError),
         (dict(clips=walk.clip[:0]), ValueError), (dict(size=10**9), ValueError), (dict(yaw=float("nan")), ValueError),
     ):  # fmt: skip

@@ -10,21 +10,29 @@ from .. import _check
 from .._files import written_whole
 from .._progress import Progress
 from ..skeleton import Clip
-from .page import clip_geometry
+from .page import clip_geometry, titles_of
 
 SHADES = (((122, 174, 255), (38, 92, 190), (78, 132, 226)), ((244, 178, 106), (196, 98, 32), (226, 138, 62)))
-SKY, GRID, SHADOW = (238, 241, 245), (205, 211, 219), (200, 204, 210)
+SKY, GRID, SHADOW, INK = (238, 241, 245), (205, 211, 219), (200, 204, 210), (32, 38, 46)
+COLOURS = 128
 MOST_FRAMES = 3000
 PITCH, DISTANCE = 0.2, 1.9  # of the camera: radians, heights of the figure
 
 
 def write_gif(
-    path: str | os.PathLike, clips: Clip | Sequence[Clip], *, fps: float = 20.0, size: int = 360, yaw: float = 0.85
+    path: str | os.PathLike,
+    clips: Clip | Sequence[Clip],
+    *,
+    titles: Sequence[str] | None = None,
+    fps: float = 20.0,
+    size: int = 360,
+    yaw: float = 0.85,
 ) -> None:
     """Write one or two clips side by side as a GIF that loops. The camera follows the root.
 
-    fps: pictures a second (GIF keeps hundredths of a second). size: pixels of each clip's square. yaw: where the camera
-    stands, radians about y from the front. ``ImportError`` without Pillow; ``ValueError`` for more than 3000 pictures.
+    titles: one a clip, shown above it; the clips' names by default. fps: pictures a second (GIF keeps hundredths of a
+    second). size: pixels of each clip's square. yaw: where the camera stands, radians about y from the front.
+    ``ImportError`` without Pillow; ``ValueError`` for more than 3000 pictures.
     """
     from PIL import Image
 
@@ -36,6 +44,7 @@ def write_gif(
             raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
         if len(clip) == 0:
             raise ValueError(f"clips[{i}] has no frames")
+    titles = titles_of(clips, titles)
     fps = _check.number(fps, "fps", above=0, most=50)
     size = _check.integer(size, "size", least=32, most=2000)
     yaw = _check.number(yaw, "yaw", least=-100, most=100)
@@ -48,9 +57,11 @@ def write_gif(
     with Progress(pictures, "drawing") as bar:
         for n in range(pictures):
             image = Image.new("RGB", (size * len(clips), size), SKY)
-            for i, figure in enumerate(figures):
+            for i, (figure, title) in enumerate(zip(figures, titles, strict=True)):
                 image.paste(figure.draw(n / fps), (size * i, 0))
-            images.append(image.quantize(64))
+                figure.label(image, size * i, title)
+            # all with the colours of the first one: what stands still must not flicker
+            images.append(image.quantize(palette=images[0], dither=Image.Dither.NONE) if images else image.quantize(COLOURS))
             bar.update()
     packed = BytesIO()
     images[0].save(packed, "GIF", save_all=True, append_images=images[1:], duration=round(1000 / fps), loop=0)
@@ -74,6 +85,16 @@ class _Figure:
         scale = 1.15 * self.size / depth
         return np.stack([self.size / 2 + scale * local[:, 0], self.size / 2 - scale * local[:, 1], scale], axis=1)
 
+    def label(self, image, left: int, title: str) -> None:
+        """The title, behind a dot of the figure's colour."""
+        from PIL import ImageDraw, ImageFont
+
+        high = max(11, self.size // 24)
+        pen = ImageDraw.Draw(image)
+        if title:
+            pen.ellipse([left + 0.7 * high, 0.8 * high, left + 1.4 * high, 1.5 * high], fill=self.shades[2])
+            pen.text((left + 1.8 * high, 1.15 * high), title, INK, ImageFont.load_default(high), anchor="lm")
+
     def draw(self, time: float):
         from PIL import Image, ImageDraw
 
@@ -91,8 +112,10 @@ class _Figure:
             self.limb(pen, shadow[parent], shadow[child], width, SHADOW, twice)
         far = sorted(self.bones, key=lambda bone: shown[bone[0], 2] + shown[bone[1], 2])
         for child, parent, width, side in far:
+            edge = tuple(round(0.6 * part) for part in self.shades[side])
+            self.limb(pen, shown[parent], shown[child], width, edge, twice, rim=2)
             self.limb(pen, shown[parent], shown[child], width, self.shades[side], twice)
-        return image.resize((self.size, self.size), Image.Resampling.LANCZOS)
+        return image.reduce(twice)
 
     def grid(self, pen, target: np.ndarray, twice: int) -> None:
         cell = 10.0 ** np.round(np.log10(self.height / 1.7))
@@ -109,8 +132,8 @@ class _Figure:
                     a, b = self.project(ends, target)
                     pen.line([*(twice * a[:2]), *(twice * b[:2])], fill=GRID, width=2)
 
-    def limb(self, pen, a, b, width, colour, twice: int) -> None:
-        thick = max(2.0, twice * width * 0.5 * (a[2] + b[2]))
+    def limb(self, pen, a, b, width, colour, twice: int, rim: float = 0) -> None:
+        thick = max(2.0, twice * width * 0.5 * (a[2] + b[2])) + rim
         pen.line([*(twice * a[:2]), *(twice * b[:2])], fill=colour, width=round(thick))
         for point in (a, b):
             x, y = twice * point[:2]

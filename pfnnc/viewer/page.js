@@ -153,8 +153,10 @@ function draw() {
   for (const clip of clips) pose(clip, time);
   for (const view of views) view.draw();
   timeline();
+  const clock = `${time.toFixed(2)} s of ${duration.toFixed(2)} s`;
   byId("scrub").value = 1000 * time / (duration || 1);
-  byId("clock").textContent = `${time.toFixed(2)} s of ${duration.toFixed(2)} s`;
+  byId("scrub").setAttribute("aria-valuetext", clock);
+  byId("clock").textContent = clock;
   byId("play").textContent = playing ? "\u275a\u275a" : "\u25b6";
 }
 

@@ -56,14 +56,14 @@ def write_page(
         raise ValueError(f"clips must be one or two clips, got {len(clips)}")
     if heading is not None and not isinstance(heading, str):
         raise TypeError(f"heading must be a string, got {type(heading).__name__}")
-    shown = []
     for i, clip in enumerate(clips):
         if not isinstance(clip, Clip):
             raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
         if not 1 <= len(clip) <= MOST_FRAMES:
             raise ValueError(f"clips[{i}] must have 1 to {MOST_FRAMES} frames, got {len(clip)}")
-        part = [_one_each(given, name, len(clips))[i] for given, name in _named(titles, phases, contacts, feet)]
-        shown.append(_clip_data(clip, i, *part))
+    titles = titles_of(clips, titles)
+    parts = [_one_each(*given, len(clips)) for given in ((phases, "phases"), (contacts, "contacts"), (feet, "feet"))]
+    shown = [_clip_data(clip, i, *part) for i, (clip, *part) in enumerate(zip(clips, titles, *parts, strict=True))]
     _write(path, heading or " and ".join(item["title"] for item in shown), {"clips": shown})
 
 
@@ -105,8 +105,14 @@ def write_html(path, template: str, heading: str, data: dict, *, styles: Sequenc
         file.write(page)
 
 
-def _named(titles, phases, contacts, feet):
-    return (titles, "titles"), (phases, "phases"), (contacts, "contacts"), (feet, "feet")
+def titles_of(clips: Sequence[Clip], titles: Sequence[str] | None) -> list[str]:
+    """One title a clip, its name where none is given."""
+    given = _one_each(titles, "titles", len(clips))
+    for i, title in enumerate(given):
+        if not isinstance(title, (str, type(None))):
+            raise TypeError(f"titles[{i}] must be a string, got {type(title).__name__}")
+    names = [clip.name or f"clip {i + 1}" for i, clip in enumerate(clips)]
+    return [name if title is None else title for title, name in zip(given, names, strict=True)]
 
 
 def _one_each(given, name: str, count: int) -> list:
@@ -118,10 +124,8 @@ def _one_each(given, name: str, count: int) -> list:
     return given
 
 
-def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
+def _clip_data(clip: Clip, i: int, title: str, phase, contact, feet) -> dict:
     """What the page needs of one clip, arrays in base64."""
-    if title is not None and not isinstance(title, str):
-        raise TypeError(f"titles[{i}] must be a string, got {type(title).__name__}")
     points, bones, size, floor = clip_geometry(clip)
     root = np.ascontiguousarray(points[:, 0], np.float32)
     offset = points - root[:, None].astype(np.float64)
@@ -129,13 +133,12 @@ def _clip_data(clip: Clip, i: int, title, phase, contact, feet) -> dict:
     feet = feet_of(clip, i, feet)
     if contact is not None:
         contact = bools(contact, f"contacts[{i}]")
-        if contact.dtype != np.bool_ or contact.shape != (len(clip), len(feet)):
-            wanted = f"bool of shape ({len(clip)}, {len(feet)})"
-            raise ValueError(f"contacts[{i}] must be {wanted}, got {contact.dtype} of {contact.shape}")
+        if contact.shape != (len(clip), len(feet)):
+            raise ValueError(f"contacts[{i}] must have shape ({len(clip)}, {len(feet)}), got {contact.shape}")
     if phase is not None:
         phase = _check.phases(phase, f"phases[{i}]", (len(clip),), nan=True, dtype=np.float64)
     return {
-        "title": title if title is not None else clip.name or f"clip {i + 1}",
+        "title": title,
         "fps": clip.fps,
         "frames": len(clip),
         "count": points.shape[1],

@@ -34,7 +34,7 @@ class Scene {
     for (const clip of shown) {
       const dot = document.createElement("i");
       dot.style.background = css(clip.index ? "--accent2" : "--accent");
-      head.append(dot, clip.title + (clip === shown[shown.length - 1] ? "" : "   "));
+      head.append(dot, clip.title);
     }
     this.facts = document.createElement("div");
     this.facts.className = "facts";
