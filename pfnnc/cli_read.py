@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ._store import MAGIC
-from .bvh import load_bvh
+from .clip_files import load_bvh
 from .describe import describe
 from .motion_model import MotionModel
 from .phase_label import label_phase

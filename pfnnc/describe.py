@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bvh import BVHError, Source, _files_of, _load
+from .bvh import BVHError, Source
+from .clip_files import files_of, load_with_notes
 from .skeleton import Clip, Skeleton
 
 __all__ = ["Description", "Descriptions", "Suggestion", "describe"]
@@ -119,7 +120,7 @@ def describe(source: Clip | Source) -> Description | Descriptions:
         return _describe(source, source.name, ())
     if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
         found, errors = [], {}
-        for path in _files_of(source):
+        for path in files_of(source):
             try:
                 found.append(describe(path))
             except (BVHError, OSError) as error:
@@ -127,7 +128,7 @@ def describe(source: Clip | Source) -> Description | Descriptions:
         result = Descriptions(found)
         result.errors = errors
         return result
-    label, clip, notes = _load(source)
+    label, clip, notes = load_with_notes(source)
     return _describe(clip, clip.name or label, tuple(notes))
 
 

@@ -48,7 +48,7 @@ class Skeleton:
         channels: Iterable[Iterable[str]] | None = None,
         end_sites: Iterable[tuple[int, ArrayLike]] = (),
     ) -> None:
-        self._names = tuple(_strings(names, "names"))
+        self._names = tuple(strings(names, "names"))
         self._indices = {name: j for j, name in enumerate(self._names)}
         joints = len(self._names)
         if joints == 0:
@@ -179,7 +179,7 @@ def _iterable(value, name: str):
         raise TypeError(f"{name} must be a sequence, got {type(value).__name__}") from None
 
 
-def _strings(value, name: str) -> list[str]:
+def strings(value, name: str) -> list[str]:
     if isinstance(value, (str, bytes)):
         raise TypeError(f"{name} must be a sequence of strings, got {type(value).__name__}")
     items = _iterable(value, name)
@@ -206,7 +206,7 @@ def _parents(value: ArrayLike, joints: int) -> np.ndarray:
 def _channels(value, joints: int) -> tuple[tuple[str, ...], ...]:
     if value is None:
         return (ROOT_CHANNELS, *[JOINT_CHANNELS] * (joints - 1))
-    rows = tuple(tuple(_strings(row, f"channels[{j}]")) for j, row in enumerate(_iterable(value, "channels")))
+    rows = tuple(tuple(strings(row, f"channels[{j}]")) for j, row in enumerate(_iterable(value, "channels")))
     if len(rows) != joints:
         raise ValueError(f"channels must hold one sequence for each of the {joints} joints, got {len(rows)}")
     for j, row in enumerate(rows):
