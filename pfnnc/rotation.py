@@ -7,6 +7,8 @@ floating-point flag, which ``numpy.errstate(invalid="raise")`` turns into an err
 ``max(1, |result|)``.
 """
 
+from __future__ import annotations
+
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -5,6 +5,8 @@ memory with its arguments, and slicing, mirroring and the like return new clips.
 ``[w, x, y, z]``, child to parent: one whose norm is off by more than rounding is normalised, a zero one is refused.
 """
 
+from __future__ import annotations
+
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -333,26 +335,26 @@ class Clip:
         return f"<Clip {self._name!r}: {len(self)} frames of {len(self._skeleton)} joints at {self._fps:g} fps>"
 
     @classmethod
-    def _of(cls, skeleton, root_positions, rotations, translations, fps, name) -> "Clip":
+    def _of(cls, skeleton, root_positions, rotations, translations, fps, name) -> Clip:
         """A clip from arrays that are its own and valid already: C-contiguous float64, finite, unit rotations."""
         clip = object.__new__(cls)
         clip._skeleton, clip._fps, clip._name = skeleton, fps, name
         clip._root_positions, clip._rotations, clip._translations = root_positions, rotations, translations
         return clip
 
-    def _with(self, root_positions, rotations, translations, fps=None) -> "Clip":
+    def _with(self, root_positions, rotations, translations, fps=None) -> Clip:
         """The same with this clip's skeleton and name."""
         fps = self._fps if fps is None else fps
         return Clip._of(self._skeleton, root_positions, rotations, translations, fps, self._name)
 
-    def __getitem__(self, key: slice) -> "Clip":
+    def __getitem__(self, key: slice) -> Clip:
         """The frames of a slice, as a clip of its own with the same skeleton and fps."""
         if not isinstance(key, slice):
             raise TypeError(f"a clip is cut with a slice such as clip[10:20], got {type(key).__name__}")
         parts = (self._root_positions, self._rotations, self._translations)
         return self._with(*(None if part is None else np.array(part[key], order="C") for part in parts))
 
-    def concat(self, *others: "Clip") -> "Clip":
+    def concat(self, *others: Clip) -> Clip:
         """This clip and the others, one after the other. ``ValueError`` where joint names, parents or fps differ.
 
         The skeleton is this clip's; where another one's offsets differ, they are kept as translations.
@@ -382,7 +384,7 @@ class Clip:
         places[:, 0] = self._root_positions
         return places
 
-    def resample(self, fps: float) -> "Clip":
+    def resample(self, fps: float) -> Clip:
         """The motion at another rate: ``floor((T-1) fps / self.fps + 1e-6) + 1`` frames, frame i at ``i / fps`` s.
 
         Places are interpolated linearly, rotations along the shorter way. There is no low-pass: what moves faster than
@@ -407,7 +409,7 @@ class Clip:
         rotations[moved] = quat_slerp(rotations[moved], self._rotations[second[moved]], share[moved, None])
         return self._with(line(self._root_positions), rotations, line(self._translations), fps)
 
-    def mirror(self, pairs: Mapping[str, str] | None = None) -> "Clip":
+    def mirror(self, pairs: Mapping[str, str] | None = None) -> Clip:
         """The motion in a mirror across x = 0; twice is the identity to the bit.
 
         The root's x changes sign, rotations (w, x, y, z) become (w, x, -y, -z), and the joints of a pair change places.
