@@ -2,7 +2,7 @@
 
 import errno
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,19 +23,18 @@ def written_whole(path: str | os.PathLike, mode: str = "wb", **options) -> Itera
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), given)
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file", given)
-    handle, aside = tempfile.mkstemp(prefix=f".{path.name[:80]}.", suffix=".part", dir=path.parent)
+    aside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.part")
+    try:
+        handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)  # less the umask
+    except OSError as error:  # names the file that was asked for
+        raise OSError(error.errno, error.strerror, given) from None
     try:
         with open(handle, mode, **options) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
         if path.exists():
-            mode_bits = path.stat().st_mode & 0o777
-        else:
-            mask = os.umask(0)
-            os.umask(mask)
-            mode_bits = 0o666 & ~mask
-        os.chmod(aside, mode_bits)
+            os.chmod(aside, path.stat().st_mode & 0o777)
         os.replace(aside, path)
     except BaseException:
         try:

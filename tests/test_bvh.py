@@ -867,8 +867,9 @@ def test_bad_data_is_not_written(changes, error, message, tmp_path):
 
 def test_written_whole_or_not_at_all(tmp_path):
     clip = load_bvh(FILE.encode())
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         save_bvh(tmp_path / "no" / "a.bvh", clip)
+    assert caught.value.filename == str(tmp_path / "no" / "a.bvh")  # and not the file that would be renamed
     for folder in (tmp_path, ""):
         with pytest.raises(IsADirectoryError):
             save_bvh(folder, clip)
@@ -884,6 +885,17 @@ def test_written_whole_or_not_at_all(tmp_path):
         with pytest.raises(TypeError, match="must be a (Clip|BVHData)"):
             function(tmp_path / "a.bvh", "no clip")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs the modes of POSIX files")
+def test_the_mode_of_a_file_is_that_of_other_new_files_or_stays(tmp_path):
+    path = tmp_path / "a.bvh"
+    (tmp_path / "plain").touch()
+    write_bvh(path, good_data())
+    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
+    path.chmod(0o640)
+    write_bvh(path, good_data())
+    assert path.stat().st_mode & 0o777 == 0o640
 
 
 # ---- where files come from ------------------------------------------------------------------------
