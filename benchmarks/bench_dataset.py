@@ -1,4 +1,5 @@
-"""Windows: a batch of 256 against NumPy indexing, rows a second, and training from more frames than fit in memory.
+"""Windows: a batch of 256 against NumPy indexing, at other speeds, in an epoch of training; rows a second; more frames
+than fit in memory.
 
     python benchmarks/bench_dataset.py [--seconds 3] [--large]
 
@@ -67,11 +68,52 @@ def bench_batches(columns, seconds):
     print(f"  normalised: {columns or 'nothing':9}" + "".join(f"{k}: {v * 1e3:.3f}   " for k, v in best.items()))
 
 
-def bench_rows(seconds):
+def walked():
+    """A long walk and its phase."""
     made = pfnnc.make_gait_clip("walk", seconds=100, turn_rate=[(0, 0.2), (100, -0.2)])
-    names, frames = made.clip.skeleton.names, len(made.clip)
+    return made.clip, made.phase
+
+
+def bench_speeds(seconds):
+    clip, phase = walked()
+    names, order = clip.skeleton.names, np.random.default_rng(0)
     specs = {"the article's": pfnnc.FeatureSpec(), "controller": pfnnc.FeatureSpec.controller(names)}
-    best = race({name: lambda spec=spec: spec.encode(made.clip) for name, spec in specs.items()}, seconds)
+    for name, spec in specs.items():
+        rows = spec.encode(clip).astype(np.float32)
+        calls = {}
+        for label, speeds in (("1", (1.0,)), ("0.8 to 1.2", (0.8, 0.9, 1.0, 1.1, 1.2)), ("1.13", (1.13,))):
+            data = pfnnc.WindowDataset([rows] * 40, spec, [phase] * 40, fps=30, speeds=speeds, stride=2)
+            out = data.batch(np.arange(BATCH))
+            calls[label] = lambda data=data, out=out: data.batch(order.integers(0, len(data), BATCH), out=out)
+        best = race(calls, seconds)
+        line = "   ".join(f"{label}: {best[label] * 1e3:.3f}" for label in calls)
+        print(f"  speeds of {name} frame ({spec.dim} columns)   {line}")
+
+
+def bench_epoch():
+    """CPU seconds of an epoch of as many windows, stored and made between the frames, the runs in turn."""
+    clip, phase = walked()
+    spec = pfnnc.FeatureSpec.controller(clip.skeleton.names)
+    trainers = {}
+    for label, speeds, stride in (("1", (1.0,), 1), ("0.8 to 1.2", (0.8, 0.9, 1.0, 1.1, 1.2), 5)):
+        data = pfnnc.WindowDataset([clip], spec, [phase], input_len=2, output_len=1, speeds=speeds, stride=stride)
+        model = pfnnc.SimplifiedPFNN(spec.in_dim(2), spec.out_dim, hidden=256, n_kernels=4, init="he", seed=0)
+        trainers[label] = (pfnnc.Trainer(model, phase_weight=1.0, trajectory_weight=1.0, batch_size=32), data)
+    best = dict.fromkeys(trainers, np.inf)
+    for epoch in range(1, 8):
+        for label, (trainer, data) in trainers.items():
+            start = time.process_time()
+            trainer.fit(data, epochs=epoch, progress=False)
+            best[label] = min(best[label], (time.process_time() - start) / len(data))
+    line = "   ".join(f"speeds {label}: {value * 1e6:.1f} µs" for label, value in best.items())
+    print(f"training on a window, controller frame, hidden 256, batches of 32:   {line}")
+
+
+def bench_rows(seconds):
+    clip, _ = walked()
+    names, frames = clip.skeleton.names, len(clip)
+    specs = {"the article's": pfnnc.FeatureSpec(), "controller": pfnnc.FeatureSpec.controller(names)}
+    best = race({name: lambda spec=spec: spec.encode(clip) for name, spec in specs.items()}, seconds)
     for name, spec in specs.items():
         print(f"rows of {name} frame ({spec.dim} columns): {frames / best[name]:,.0f} frames a second")
 
@@ -102,8 +144,9 @@ def memory():
     return size["RssAnon"], size["RssFile"]
 
 
-def train(folder):
-    data = pfnnc.open_dataset(folder, input_len=12, output_len=1, stride=8, normalizer=pfnnc.Normalizer("all"))
+def train(folder, speeds):
+    sizes = {"input_len": 12, "output_len": 1, "stride": 8}
+    data = pfnnc.open_dataset(folder, **sizes, speeds=speeds, normalizer=pfnnc.Normalizer("all"))
     assert data.normalizer.fitted  # statistics: two passes over everything
     model = pfnnc.SimplifiedPFNN(data.spec.in_dim(12), data.spec.out_dim, hidden=64, n_kernels=4, init="he", seed=0)
     own, _ = memory()
@@ -111,7 +154,8 @@ def train(folder):
     trainer = pfnnc.Trainer(model, batch_size=256, t_max=1).fit(data, epochs=1, progress=False)
     seconds, (after, mapped) = time.perf_counter() - start, memory()
     frames = sum(map(len, data.frames))
-    print(f"  {frames:,} frames, {len(data):,} windows: {seconds:.0f} s, loss {trainer.history[-1].loss:.4f}")
+    loss = trainer.history[-1].loss
+    print(f"  {frames:,} frames, {len(speeds)} speeds, {len(data):,} windows: {seconds:.0f} s, loss {loss:.4f}")
     print(f"  its own memory {own:.0f} MB before, {after:.0f} MB after; mapped files {mapped:.0f} MB", flush=True)
 
 
@@ -119,18 +163,19 @@ def bench_large():
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         paths = []
-        for seed in range(10):
+        for seed in range(111):
             paths.append(folder / f"{seed}.seed")
             paths[-1].write_text(str(seed))
         spec = pfnnc.FeatureSpec(frame="heading")
-        for name, speeds in (("tenth", (1.0,)), ("whole", tuple(np.linspace(0.8, 1.25, 11)))):
+        for name, some in (("tenth", paths[:11]), ("whole", paths)):
             start = time.perf_counter()
-            manifest = pfnnc.build_dataset(paths, spec, folder / name, load=generated, speeds=speeds)
+            manifest = pfnnc.build_dataset(some, spec, folder / name, load=generated)
             frames = sum(clip["frames"] for clip in manifest["clips"])
             size = sum(path.stat().st_size for path in (folder / name / "clips").iterdir()) / 1e6
             print(f"built {frames:,} frames in {time.perf_counter() - start:.0f} s, {size:.0f} MB", flush=True)
-        for name in ("tenth", "whole"):  # each in a process of its own
-            subprocess.run([sys.executable, __file__, "--train", str(folder / name)], check=True, env=os.environ)
+        for name, speeds in (("tenth", "1"), ("whole", "1"), ("tenth", "0.8,0.9,1,1.1,1.2")):  # each in a process of its own
+            command = [sys.executable, __file__, "--train", str(folder / name), "--speeds", speeds]
+            subprocess.run(command, check=True, env=os.environ)
 
 
 def main():
@@ -138,12 +183,15 @@ def main():
     parser.add_argument("--seconds", type=float, default=3.0, help="of each measurement")
     parser.add_argument("--large", action="store_true", help="train on two million frames too")
     parser.add_argument("--train", help=argparse.SUPPRESS)
+    parser.add_argument("--speeds", default="1", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.train:
-        return train(options.train)
+        return train(options.train, [float(speed) for speed in options.speeds.split(",")])
     print(f"batches of {BATCH} windows of 12 + 6 frames, 103 columns, from {FRAMES:,} frames (ms)")
     for columns in (None, "velocity", "all"):
         bench_batches(columns, options.seconds)
+    bench_speeds(options.seconds)
+    bench_epoch()
     bench_rows(options.seconds)
     if options.large:
         bench_large()

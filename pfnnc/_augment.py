@@ -1,8 +1,10 @@
-"""The same motion at another speed or frame rate, with its labels."""
+"""The same motion at another speed or frame rate."""
+
+import math
 
 import numpy as np
 
-from . import _check
+from . import _check, _core
 from .skeleton import Clip
 
 
@@ -15,27 +17,59 @@ def speeds_of(value, name: str = "speeds") -> tuple[float, ...]:
     return speeds
 
 
-def played(clip: Clip, phase: np.ndarray, contacts, speed: float, fps: float) -> tuple[Clip, np.ndarray, np.ndarray | None]:
-    """A clip played ``speed`` times as fast, at ``fps`` frames a second, with its phase (T,) and contacts (T, 2).
+def at_rate(clip: Clip, phase: np.ndarray, contacts, fps: float) -> tuple[Clip, np.ndarray, np.ndarray | None]:
+    """A clip at ``fps`` frames a second, with its phase (T,) and contacts (T, 2).
 
-    Poses are interpolated as by `Clip.resample`, phases on the circle (NaN next to a frame without), contacts are
-    those of the nearest frame.
+    Poses are interpolated by `Clip.resample`, phases on the circle (NaN next to a frame without), contacts are those
+    of the nearest frame.
     """
-    if speed == 1 and fps == clip.fps:
+    if fps == clip.fps:
         return clip, phase, contacts
-    fast = Clip(clip.skeleton, clip.root_positions, clip.rotations, clip.fps * speed, clip.name, translations=clip.translations)
-    result = fast.resample(fps)
-    at = np.minimum(np.arange(len(result)) * (speed * clip.fps / fps), max(len(clip) - 1, 0))
-    near = np.rint(at).astype(np.int64)
-    return result, phase_at(phase, at), None if contacts is None else np.asarray(contacts)[near]
+    result, speed = clip.resample(fps), clip.fps / fps
+    near = np.rint(moments(np.arange(len(result)), speed, len(clip))).astype(np.int64)
+    return result, played_phase(phase, speed), None if contacts is None else np.asarray(contacts)[near]
 
 
-def phase_at(phase: np.ndarray, at: np.ndarray) -> np.ndarray:
-    """Phases between frames, the shorter way round the circle; NaN where a frame that counts has none."""
-    before = np.floor(at + 1e-9).astype(np.int64)
-    share = np.maximum(at - before, 0)
-    share[share < 1e-9] = 0
-    after = np.where(share > 0, before + 1, before)
-    step = (phase[after] - phase[before] + 0.5) % 1.0 - 0.5
-    between = (phase[before] + share * step) % 1.0
-    return np.where(share == 0, phase[before], np.where(between == 1, 0.0, between))
+# ---- frames of a clip that is played ``speed`` times as fast, as the core has them (dataset.c)
+
+
+def played_length(frames: int, speed: float) -> int:
+    """How many frames it has."""
+    return int((frames - 1) / speed + 1e-6) + 1 if frames > 1 else frames
+
+
+def moments(frames: np.ndarray, speed: float, length: int) -> np.ndarray:
+    """Where they stand among the ``length`` frames of the clip itself, fractions."""
+    at = frames * speed
+    nearest = np.rint(at)
+    at = np.where(np.abs(at - nearest) < 1e-9 * np.maximum(1, nearest), nearest, at)
+    return np.minimum(at, max(length - 1, 0))
+
+
+def played_phase(phase: np.ndarray, speed: float) -> np.ndarray:
+    """The phase of each of its frames."""
+    frames = np.arange(played_length(len(phase), speed))
+    source = _core.ClipArrays((np.ascontiguousarray(phase, np.float64)[:, None],))
+    return source.phases(np.zeros(len(frames), np.int64), frames, np.full(len(frames), speed))
+
+
+def frames_inside(begin: int, end: int, speed: float, length: int) -> range:
+    """Those that show nothing of the clip but its frames ``begin`` to ``end - 1``.
+
+    A frame between two shows both, and its velocity is that of the way from the frame before it.
+    """
+    if speed == 1:
+        return range(begin, end)
+    frames = np.arange(played_length(length, speed))
+    at, before = moments(frames, speed, length), moments(frames - 1, speed, length)
+    first = np.where(frames == 0, 0, np.minimum(np.floor(at), np.floor(before) + 1))
+    last = np.ceil(moments(np.maximum(frames, 1), speed, length))  # the velocity of frame 0 is that of frame 1
+    inside = np.flatnonzero((first >= begin) & (last < end))
+    return range(inside[0], inside[-1] + 1) if len(inside) else range(0)
+
+
+def frames_shown(begin: int, end: int, speed: float) -> tuple[int, int]:
+    """The clip's own frames, [first, end), that frames ``begin`` to ``end - 1`` show."""
+    if speed == 1:
+        return begin, end
+    return max(math.floor((begin - 1) * speed), 0), math.ceil((end - 1) * speed) + 1

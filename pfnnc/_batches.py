@@ -114,10 +114,10 @@ class DatasetSource:
         return np.ascontiguousarray(rates, np.float64)
 
     def places(self, indices: np.ndarray):
-        """The tracks of all clips, and of each window its clip, last input frame and whether it is a mirror image."""
+        """The tracks of all clips, and of each window its clip, last input frame, whether it is a mirror image, speed."""
         clips = np.ascontiguousarray(self.data.clip_index[indices], np.int64)
         frames = np.ascontiguousarray(self.data.starts[indices] + self.length - 1, np.int64)
-        return self.tracks, clips, frames, self.data.mirrored[indices].view(np.uint8)
+        return self.tracks, clips, frames, self.data.mirrored[indices].view(np.uint8), self.data.speed[indices]
 
 
 def source(data, name: str, dtype: np.dtype):

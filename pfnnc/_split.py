@@ -22,13 +22,14 @@ class Timeline:
     offsets: list[float]
     speeds: list[float]
 
-    def interval(self, i: int, lead: int, begin: int, end: int) -> tuple[int, int]:
+    def interval(self, i: int, lead: int, begin: float, end: float) -> tuple[int, int]:
         """Frames [begin, end) of clip ``clips[lead]`` as frames of ``clips[i]``; where they fall between, some more."""
         shift = (self.offsets[lead] - self.offsets[i]) / self.speeds[i]
         ratio = self.speeds[lead] / self.speeds[i]
-        if ratio == 1 and shift == round(shift):
-            return begin + round(shift), end + round(shift)
-        return math.floor(shift + begin * ratio) - 1, math.ceil(shift + end * ratio) + 1
+        begin, end = shift + begin * ratio, shift + end * ratio
+        if ratio == 1 and begin == round(begin) and end == round(end):
+            return round(begin), round(end)
+        return math.floor(begin) - 1, math.ceil(end) + 1
 
 
 # ---- the same motion
@@ -166,16 +167,12 @@ def by_label(labels: Sequence, lengths: Sequence[int]) -> list[Timeline]:
     return [Timeline(clips, [0.0] * len(clips), [1.0 / max(lengths[clip], 1) for clip in clips]) for clips in groups.values()]
 
 
-def with_copies(groups: list[Timeline], copies: Sequence[tuple[int, float]]) -> list[Timeline]:
-    """Groups of originals as groups of their copies at other speeds: copy i shows clip and speed ``copies[i]``."""
-    place = {clip: (g, i) for g, group in enumerate(groups) for i, clip in enumerate(group.clips)}
-    result = [Timeline([], [], []) for _ in groups]
-    for copy, (clip, speed) in enumerate(copies):
-        g, i = place[clip]
-        result[g].clips.append(copy)
-        result[g].offsets.append(groups[g].offsets[i])
-        result[g].speeds.append(groups[g].speeds[i] * speed)
-    return result
+def at_paces(groups: list[Timeline], paces: Sequence[float]) -> list[Timeline]:
+    """Groups of clips of which each frame of clip i is ``paces[i]`` frames of those that the groups were found by."""
+    return [
+        Timeline(group.clips, group.offsets, [speed * paces[i] for i, speed in zip(group.clips, group.speeds, strict=True)])
+        for group in groups
+    ]
 
 
 def choose_clips(groups: list[Timeline], share: float, rng: np.random.Generator) -> list[int]:
@@ -192,10 +189,10 @@ def choose_clips(groups: list[Timeline], share: float, rng: np.random.Generator)
     return chosen
 
 
-def choose_block(starts: np.ndarray, window: int, share: float, rng: np.random.Generator) -> tuple[int, int] | None:
+def choose_block(starts: np.ndarray, window: int, gap: float, share: float, rng: np.random.Generator) -> tuple[int, int] | None:
     """Frames [begin, end) of a clip for validation, with about ``share`` of its windows; None where they are too few.
 
-    Training keeps the windows that are a whole window's length away. Among the places that leave nearly as many of
+    Training keeps the windows that are ``gap`` frames away. Among the places that leave nearly as many of
     them as the best one, one is drawn.
     """
     n = len(starts)
@@ -204,8 +201,8 @@ def choose_block(starts: np.ndarray, window: int, share: float, rng: np.random.G
         return None
     first = starts[: n - count + 1]
     begin, end = first, starts[count - 1 :] + window
-    before = np.searchsorted(starts, begin - 2 * window, side="right")
-    after = n - np.searchsorted(starts, end + window, side="left")
+    before = np.searchsorted(starts, begin - window - gap, side="right")
+    after = n - np.searchsorted(starts, end + gap, side="left")
     left = before + after
     if left.max() == 0:
         return None

@@ -185,7 +185,7 @@ class Work:
         o = self._options
         x, y, phase = given.batch(indices)
         phases = rates = None
-        places = (None,) * 4
+        places = (None,) * 5
         if steps > 1 and self._source == GIVEN:
             phases = given.phases(indices, steps)
         if self._weight("phase") > 0:

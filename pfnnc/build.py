@@ -31,12 +31,12 @@ from .windows import window_sizes
 
 __all__ = ["build_dataset", "open_dataset"]
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST = "manifest.json"
 ARRAYS = "clips"
 UNITS = {"length": "m", "time": "s", "angle": "rad", "phase": "cycles"}
 IN_FLIGHT = 64  # recordings handed to the executor at a time
-OURS = re.compile(r"\.?[\w.-]{1,48}-[0-9a-f]{16}\.(json|\d+\.(rows|phase|track|marks)\.npy)(\.\w+\.part)?")
+OURS = re.compile(r"\.?[\w.-]{1,48}-[0-9a-f]{16}\.(json|(\d+\.)?(rows|phase|track|marks)\.npy)(\.\w+\.part)?")
 
 
 def build_dataset(
@@ -48,7 +48,6 @@ def build_dataset(
     load: dict | Callable | None = None,
     label: Callable | None = None,
     rate: float = 30.0,
-    speeds: Sequence[float] = (1.0,),
     dtype=np.float32,
     force: bool = False,
     progress: bool | None = None,
@@ -73,8 +72,6 @@ def build_dataset(
         have to be importable, so no lambdas.
     rate
         Frames a second of the data set; recordings are labelled as they are, then brought to it.
-    speeds
-        Every recording once for each of these, played so many times as fast.
     dtype
         float32 or float64, of the rows.
     force
@@ -96,13 +93,12 @@ def build_dataset(
     for function, name in ((load, "load"), (label, "label")):
         if function is not None and not callable(function) and not (name == "load" and isinstance(function, dict)):
             raise TypeError(f"{name} must be a function, got {type(function).__name__}")
-    rate, speeds = _check.number(rate, "rate", above=0), _augment.speeds_of(speeds)
-    dtype, force = float_type(dtype), _check.flag(force, "force")
+    rate, dtype, force = _check.number(rate, "rate", above=0), float_type(dtype), _check.flag(force, "force")
     sources, out = sources_of(folder), _check.path(out, "out")
     arrays = out / ARRAYS
     arrays.mkdir(parents=True, exist_ok=True)
 
-    recipe = Recipe(spec, load, label, rate, speeds, dtype, arrays.absolute(), force)
+    recipe = Recipe(spec, load, label, rate, dtype, arrays.absolute(), force)
     if executor is None:
         with ThreadPoolExecutor(get_num_threads()) as threads:
             entries = run(recipe, sources, threads, progress)
@@ -128,7 +124,6 @@ class Recipe:
     load: dict | Callable | None
     label: Callable | None
     rate: float
-    speeds: tuple[float, ...]
     dtype: np.dtype
     arrays: Path
     force: bool
@@ -142,7 +137,6 @@ class Recipe:
             "versions": {"pfnnc": __version__, "numpy": np.__version__},
             "spec": self.spec.to_dict(),
             "rate": self.rate,
-            "speeds": list(self.speeds),
             "dtype": self.dtype.str,
             "load": self.load if isinstance(self.load, dict) else name_of(self.load, "load_bvh"),
             "label": name_of(self.label, "label_phase"),
@@ -184,14 +178,14 @@ def finished(arrays: Path, aside: Path) -> dict | None:
     """The entry of an earlier build, if all its arrays are there."""
     try:
         entry = json.loads(aside.read_text(encoding="utf-8"))
-        names = [file["name"] for copy in entry["copies"] for file in copy["arrays"].values()]
+        names = [file["name"] for file in (entry["arrays"] or {}).values()]
     except (OSError, ValueError, TypeError, KeyError):
         return None
     return entry if all((arrays / name).exists() for name in names) else None
 
 
 def dropped(name: str, digest: str | None, reason: str) -> dict:
-    return {"name": name, "sha256": digest, "key": None, "dropped": reason, "copies": []}
+    return {"name": name, "sha256": digest, "key": None, "dropped": reason, "arrays": None}
 
 
 def digest_of(path: str) -> str:
@@ -207,22 +201,18 @@ def encoded(recipe: Recipe, key: str, path: str) -> dict:
     if np.isnan(phase).all():
         raise ValueError("no frame has a phase")
     contacts = getattr(labels, "contacts", None) if recipe.spec.contacts else None
-    copies = []
-    for i, speed in enumerate(recipe.speeds):
-        shown, own, touching = _augment.played(clip, phase, contacts, speed, recipe.rate)
-        rows = np.ascontiguousarray(recipe.spec.encode(shown, contacts=touching), recipe.dtype)
-        _check.check_finite(rows, "features")
-        parts = {"rows": rows, "phase": own, "track": path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))}
-        if i == 0:
-            parts["marks"] = _split.marks_of_clip(clip)
-        files = {part: write_array(recipe.arrays / f"{key}.{i}.{part}.npy", array) for part, array in parts.items()}
-        copies.append({"speed": speed, "frames": len(rows), "phaseless": int(np.isnan(own).sum()), "arrays": files})
+    shown, own, touching = _augment.at_rate(clip, phase, contacts, recipe.rate)
+    rows = np.ascontiguousarray(recipe.spec.encode(shown, contacts=touching), recipe.dtype)
+    _check.check_finite(rows, "features")
+    track = path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))
+    parts = {"rows": rows, "phase": own, "track": track, "marks": _split.marks_of_clip(clip)}
     return {
-        "frames": len(clip),
-        "fps": clip.fps,
+        "recorded": {"frames": len(clip), "fps": clip.fps},
         "skeleton": skeleton_dict(clip.skeleton),
         "warnings": notes,
-        "copies": copies,
+        "frames": len(rows),
+        "phaseless": int(np.isnan(own).sum()),
+        "arrays": {part: write_array(recipe.arrays / f"{key}.{part}.npy", array) for part, array in parts.items()},
     }
 
 
@@ -309,27 +299,30 @@ def run(recipe: Recipe, sources: list[tuple[str, str]], executor: Executor, show
 
 def assembled(entries: list[dict], arrays: Path, rate: float) -> dict:
     """The manifest's tables: recordings, skeletons, clips and where each stands on its group's common time."""
-    kept = [entry for entry in entries if entry["copies"]]
+    kept = [entry for entry in entries if entry["arrays"]]
     if not kept:
         reasons = "; ".join(f"{entry['name']}: {entry['dropped']}" for entry in entries[:5])
         raise ValueError(f"no recording can be used: {reasons}")
-    marks = [np.load(arrays / entry["copies"][0]["arrays"]["marks"]["name"], mmap_mode="r") for entry in kept]
+    marks = [np.load(arrays / entry["arrays"]["marks"]["name"], mmap_mode="r") for entry in kept]
     # time in frames of the recordings: pieces of one need not begin on a frame of the data set
-    copies = [(i, copy["speed"] * entry["fps"] / rate) for i, entry in enumerate(kept) for copy in entry["copies"]]
-    places: list[dict] = [{}] * len(copies)
-    for g, group in enumerate(_split.with_copies(_split.by_content(marks), copies)):
-        for clip, offset, speed in zip(group.clips, group.offsets, group.speeds, strict=True):
-            places[clip] = {"group": g, "offset": offset, "pace": speed}
+    places: list[dict] = [{}] * len(kept)
+    paces = [entry["recorded"]["fps"] / rate for entry in kept]
+    for g, group in enumerate(_split.at_paces(_split.by_content(marks), paces)):
+        for clip, offset, pace in zip(group.clips, group.offsets, group.speeds, strict=True):
+            places[clip] = {"group": g, "offset": offset, "pace": pace}
 
     skeletons: list[dict] = []
     for entry in kept:
         if entry["skeleton"] not in skeletons:
             skeletons.append(entry["skeleton"])
-    flat = [(entry, copy) for entry in kept for copy in entry["copies"]]
-    clips = [{"recording": entry["name"], **copy, **place} for (entry, copy), place in zip(flat, places, strict=True)]
+    stored = ("frames", "phaseless", "arrays")
+    clips = [
+        {"recording": entry["name"], **{k: entry[k] for k in stored}, **place}
+        for entry, place in zip(kept, places, strict=True)
+    ]
     recordings = [
-        {k: v for k, v in entry.items() if k not in ("copies", "skeleton")}
-        | ({"skeleton": skeletons.index(entry["skeleton"])} if entry["copies"] else {})
+        {k: v for k, v in entry.items() if k not in (*stored, "skeleton")}
+        | ({"skeleton": skeletons.index(entry["skeleton"])} if entry["arrays"] else {})
         for entry in entries
     ]
     return {"recordings": recordings, "skeletons": skeletons, "clips": clips}
@@ -365,6 +358,7 @@ def open_dataset(
     stride: int = 4,
     normalizer: Normalizer | None = None,
     mirror: bool | dict[str, str] = False,
+    speeds: Sequence[float] = (1.0,),
     dtype=None,
     verify: bool = False,
 ) -> WindowDataset:
@@ -375,7 +369,7 @@ def open_dataset(
     """
     if normalizer is not None and not isinstance(normalizer, Normalizer):
         raise TypeError(f"normalizer must be a Normalizer or None, got {type(normalizer).__name__}")
-    sizes = window_sizes(input_len, output_len, stride)
+    sizes, speeds = window_sizes(input_len, output_len, stride), _augment.speeds_of(speeds)
     dtype = None if dtype is None else float_type(dtype)
     verify, path = _check.flag(verify, "verify"), _check.path(folder, "folder") / MANIFEST
     with open(path, encoding="utf-8") as file:
@@ -387,6 +381,7 @@ def open_dataset(
         if manifest["format"] != FORMAT:
             raise ValueError(f"its format is {manifest['format']!r}, this package reads {FORMAT}")
         data = opened(path.parent / ARRAYS, manifest, sizes, dtype, verify)
+        data.speeds = speeds
     except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(f"{path} is no manifest of a data set, or damaged: {error}") from None
     data._finish(normalizer, mirror)
@@ -408,7 +403,7 @@ def opened(arrays: Path, manifest: dict, sizes: tuple[int, int, int], dtype, ver
     columns = {"rows": data.spec.dim, "phase": None, "track": 3}
     parts = {part: tuple(mapped(arrays, clip, part, width, verify) for clip in clips) for part, width in columns.items()}
     data.frames, data.phases, data.tracks = parts["rows"], parts["phase"], parts["track"]
-    data._groups, data._copies = None, []
+    data._groups = None
     data._ready = timelines(clips)
     return data
 

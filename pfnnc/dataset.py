@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 import operator
 import warnings
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ import numpy as np
 
 from . import _augment, _check, _core, _split
 from .features import FeatureSpec
-from .normalizer import Normalizer, chunks
+from .normalizer import CHUNK, Normalizer, chunks
 from .phase_label import label_phase
 from .rotation import quat_yaw
 from .skeleton import Clip
@@ -53,9 +54,12 @@ class WindowDataset:
         told by the joints' names; or give pairs of names as to `Clip.mirror`. The phase is that of a whole gait
         cycle: a mirrored window's is half a cycle on.
     speeds
-        Each `Clip` once for every one of these, played so many times as fast, at its own frame rate.
+        Windows of every clip at each of these: the clip played so many times as fast, at its own frame rate. They are
+        made when they are gathered, between the frames there are, so speeds take no memory; arrays need ``fps``.
 
-    A clip that is shorter than a window is left out with a ``UserWarning`` that names it.
+    Window i begins at frame ``starts[i]`` of clip ``clip_index[i]`` played ``speed[i]`` times as fast, which is frame
+    ``starts[i] * speed[i]`` of the clip itself; its phases, velocities, control blocks are those of that motion. A clip
+    that is shorter than a window is left out with a ``UserWarning`` that names it.
 
     >>> spec = FeatureSpec(1)
     >>> rows = np.zeros((40, spec.dim))
@@ -92,13 +96,15 @@ class WindowDataset:
         self._clips = [clip if isinstance(clip, Clip) else None for clip in clips]
         self._groups, self._ready = None if groups is None else groups_of(groups, len(clips)), None
         phases, contacts = labels_of(phases, clips)
-        clips, phases, contacts, self._copies = at_speeds(clips, phases, contacts, _augment.speeds_of(speeds))
+        self.speeds = _augment.speeds_of(speeds)
         self.names = tuple(clip.name if isinstance(clip, Clip) else "" for clip in clips)
         self.frames = tuple(rows_of(clip, i, spec, contacts[i], self.dtype) for i, clip in enumerate(clips))
         self.phases = phases
         for i, (phase, rows) in enumerate(zip(phases, self.frames, strict=True)):
             _check.check_shape(phase, f"phases[{i}]", (len(rows),))
         self.tracks = tracks_of(clips, self.frames, spec, self.fps)
+        if self.speeds != (1.0,):
+            self._rate()
         self._finish(normalizer, mirror)
 
     def _finish(self, normalizer: Normalizer | None, mirror: bool | dict[str, str]) -> None:
@@ -119,17 +125,24 @@ class WindowDataset:
 
     def _cut(self, parts: list[tuple[int, int, int]]) -> None:
         """All windows inside the given parts of clips: (clip, first frame, end)."""
-        sizes = (self.input_len, self.output_len, self.stride)
-        options = {"shift": self._shift, "whole": self.spec.phase_step}
-        starts = [window_starts(self.phases[clip], range(a, b), *sizes, **options) for clip, a, b in parts]
-        last = [self.phases[clip][own + self.input_len - 1] for (clip, _, _), own in zip(parts, starts, strict=True)]
+        found: list[tuple[int, float, np.ndarray, np.ndarray]] = []
+        for clip, begin, end in parts:
+            for speed in self.speeds:
+                inside = _augment.frames_inside(begin, end, speed, len(self.frames[clip]))
+                phase = self.phases[clip] if speed == 1 else _augment.played_phase(self.phases[clip], speed)
+                own = window_starts(
+                    phase, inside, self.input_len, self.output_len, self.stride, shift=self._shift, whole=self.spec.phase_step
+                )
+                found.append((clip, speed, own, phase[own + self.input_len - 1]))
+        counts = [len(own) for _, _, own, _ in found]
         self._parts = parts
-        self.starts = np.concatenate([np.empty(0, np.int64), *starts])
-        self.clip_index = np.repeat(np.array([clip for clip, _, _ in parts], np.int64), [len(own) for own in starts])
-        phase = np.concatenate([np.empty(0), *last])
+        self.starts = np.concatenate([np.empty(0, np.int64), *(own for _, _, own, _ in found)])
+        self.clip_index = np.repeat(np.array([clip for clip, *_ in found], np.int64), counts)
+        self.speed = np.repeat(np.array([speed for _, speed, *_ in found], np.float64), counts)
+        phase = np.concatenate([np.empty(0), *(last for *_, last in found)])
         self.mirrored = np.zeros(len(phase), bool)
         if self._mirror is not None:
-            self.starts, self.clip_index = np.tile(self.starts, 2), np.tile(self.clip_index, 2)
+            self.starts, self.clip_index, self.speed = (np.tile(a, 2) for a in (self.starts, self.clip_index, self.speed))
             self.mirrored = np.repeat([False, True], len(phase))
             phase = np.concatenate([phase, (phase + 0.5) % 1.0])
         self._phase = below_one(phase, self.dtype)
@@ -201,12 +214,12 @@ class WindowDataset:
         return self._own
 
     def _how(self, indices: np.ndarray, *, normalized: bool = True) -> tuple:
-        """Mean, 1/scale, and the mirror's columns, signs and windows, as ``gather`` takes them."""
+        """Mean, 1/scale, the mirror's columns, signs and windows, speeds, layout and rate, as ``gather`` takes them."""
         normalizer = self.normalizer if normalized else None
         scales = (None, None) if normalizer is None else (normalizer.mean_, 1 / normalizer.scale_)
-        if self._mirror is None:
-            return scales
-        return (*scales, *self._mirror, self.mirrored[indices].view(np.uint8))
+        mirror = (None,) * 3 if self._mirror is None else (*self._mirror, self.mirrored[indices].view(np.uint8))
+        played = () if self.speeds == (1.0,) else (self.speed[indices], self.spec.layout, self._rate())
+        return *scales, *mirror, *played
 
     def _indices(self, indices) -> np.ndarray:
         try:
@@ -244,8 +257,7 @@ class WindowDataset:
     def root(self, indices, step: int = 0) -> np.ndarray:
         """The recorded root ``(B, 3)``: x, z (m), yaw (rad), ``step`` frames after each window's last input frame."""
         indices, frame = self._frames(indices, step)
-        clip = self.clip_index[indices]
-        blocks = self._tracks().blocks(np.zeros(1), self._rate(), clip, frame, np.zeros((len(clip), 3)))
+        blocks = self._blocks(np.zeros(1), indices, frame, np.zeros((len(indices), 3)))
         root = np.column_stack([blocks[:, 0], blocks[:, 1], np.arctan2(blocks[:, 2], blocks[:, 3])])
         return self._mirror_root(root, indices)
 
@@ -263,7 +275,7 @@ class WindowDataset:
         own = self.root(indices, step) if root is None else _check.array(root, "root", (len(indices), 3))
         times = self.spec.control.future if _check.flag(future, "future") else self.spec.control.times
         own = self._mirror_root(np.array(own, np.float64), indices)  # its place in the recording
-        blocks = self._tracks().blocks(np.array(times), self._rate(), self.clip_index[indices], frame, own)
+        blocks = self._blocks(np.array(times), indices, frame, own)
         if self._mirror is not None:
             blocks.reshape(len(indices), len(times), 4)[self.mirrored[indices], :, ::2] *= -1  # x and sine
         return blocks.astype(self.dtype, copy=False)
@@ -271,12 +283,7 @@ class WindowDataset:
     def phase(self, indices, step: int = 0) -> np.ndarray:
         """The labelled phase ``(B,)``, float64, ``step`` frames after the last input frame; NaN where there is none."""
         indices, frame = self._frames(indices, step)
-        clip, whole = self.clip_index[indices], frame.astype(np.int64)
-        there = np.flatnonzero((whole >= 0) & (whole < self._lengths[clip]))
-        rows = np.empty((len(there), 1, 1))
-        self._phase_source.gather(rows, None, clip[there], whole[there])
-        phase = np.full(len(indices), np.nan)
-        phase[there] = rows[:, 0, 0]
+        phase = self._phase_source.phases(self.clip_index[indices], frame, self.speed[indices])
         return np.where(self.mirrored[indices], (phase + 0.5) % 1.0, phase)
 
     def phase_step(self, indices, step: int = 0) -> np.ndarray:
@@ -287,7 +294,12 @@ class WindowDataset:
     def _frames(self, indices, step: int) -> tuple[np.ndarray, np.ndarray]:
         indices = self._indices(indices)
         step = _check.integer(step, "step", least=-MOST_FRAMES, most=MOST_FRAMES)
-        return indices, (self.starts[indices] + (self.input_len - 1 + step)).astype(np.float64)
+        return indices, self.starts[indices] + (self.input_len - 1 + step)
+
+    def _blocks(self, times: np.ndarray, indices: np.ndarray, frame: np.ndarray, root: np.ndarray) -> np.ndarray:
+        """Control blocks of frames of the windows' clips as they are played, seen from places in the recording."""
+        rates, speed = self._rate() * self.speed[indices], self.speed[indices]
+        return self._track_source.blocks(times, rates, self.clip_index[indices], frame * speed, root)
 
     def _mirror_root(self, root: np.ndarray, indices: np.ndarray) -> np.ndarray:
         if self._mirror is not None:
@@ -298,10 +310,6 @@ class WindowDataset:
         if self.fps is None:
             raise ValueError("fps must be given for clips that are arrays, where seconds count")
         return self.fps
-
-    def _tracks(self) -> _core.ClipArrays:
-        self._rate()
-        return self._track_source
 
     # ---- statistics and split
 
@@ -372,20 +380,13 @@ class WindowDataset:
         if self._ready is not None:
             return self._ready
         if self._groups is None:
-            groups = _split.by_content([self._marks(i) for i in self._originals()])
-        else:
-            groups = _split.by_label(self._groups, self._lengths[self._originals()])
-        first = self._copies[0][1]
-        return _split.with_copies(groups, [(clip, speed / first) for clip, speed in self._copies])
+            return _split.by_content([self._marks(i) for i in range(len(self.frames))])
+        return _split.by_label(self._groups, self._lengths)
 
     def _marks(self, i: int) -> np.ndarray:
-        clip = self._clips[self._copies[i][0]]
+        clip = self._clips[i]
         end = self.spec.slices["joints"].stop
         return _split.marks_of_rows(self.frames[i][:, :end]) if clip is None else _split.marks_of_clip(clip)
-
-    def _originals(self) -> list[int]:
-        """Of each given clip the first of its copies."""
-        return [i for i, (_, speed) in enumerate(self._copies) if speed == self._copies[0][1]]
 
     def _by_clip(self, groups, share: float, rng) -> tuple[list, list]:
         if len(groups) < 2:
@@ -397,18 +398,19 @@ class WindowDataset:
 
     def _by_block(self, groups, share: float, rng) -> tuple[list, list]:
         window = self.input_len + self.output_len
+        slow, gap = min(self.speeds), math.ceil(window * max(self.speeds))
         counts = np.bincount(self.clip_index, minlength=len(self.frames))
         kept, held = [], []
         for group in groups:
             lead = int(np.argmax(counts[group.clips]))
-            starts = np.unique(self.starts[self.clip_index == group.clips[lead]])
-            block = _split.choose_block(starts, window, share, rng)
+            starts = np.unique(self.starts[(self.clip_index == group.clips[lead]) & (self.speed == slow)])
+            block = _split.choose_block(starts, window, gap / slow, share, rng)
             for i, clip in enumerate(group.clips):
                 if block is None:
                     kept += self._inside(clip, -np.inf, np.inf)
                     continue
-                begin, end = group.interval(i, lead, *block)
-                kept += self._inside(clip, -np.inf, begin - window) + self._inside(clip, end + window, np.inf)
+                begin, end = group.interval(i, lead, *_augment.frames_shown(*block, slow))
+                kept += self._inside(clip, -np.inf, begin - gap) + self._inside(clip, end + gap, np.inf)
                 held += self._inside(clip, begin, end)
         return kept, held
 
@@ -421,15 +423,31 @@ class WindowDataset:
         return Normalizer(normalizer.columns).fit_chunks(self._chunks, self.spec.dim, self.spec.columns)
 
     def _chunks(self) -> Iterator[np.ndarray]:
-        """All frames of this part, and their mirror images where windows are mirrored."""
-        for chunk in chunks([self.frames[clip][begin:end] for clip, begin, end in self._parts]):
-            yield chunk
-            if self._mirror is not None:
-                yield chunk[:, self._mirror[0]] * self._mirror[1]
+        """All frames of this part at all speeds, and their mirror images where windows are mirrored."""
+        for clip, begin, end in self._parts:
+            for speed in self.speeds:
+                for chunk in self._played(clip, begin, end, speed):
+                    yield chunk
+                    if self._mirror is not None:
+                        yield chunk[:, self._mirror[0]] * self._mirror[1]
+
+    def _played(self, clip: int, begin: int, end: int, speed: float) -> Iterator[np.ndarray]:
+        """Frames of a part of a clip, a bounded number at a time."""
+        if speed == 1:
+            yield from chunks([self.frames[clip][begin:end]])
+            return
+        frames = _augment.frames_inside(begin, end, speed, len(self.frames[clip]))
+        for start in frames[::CHUNK]:
+            own = np.arange(start, min(start + CHUNK, frames.stop))
+            rows = np.empty((len(own), 1, self.spec.dim), self.dtype)
+            played = (np.full(len(own), speed), self.spec.layout, self._rate())
+            self._source.gather(rows, None, np.full(len(own), clip), own, *(None,) * 5, *played)
+            yield rows[:, 0]
 
     def _warn_short(self) -> None:
         window = self.input_len + self.output_len
-        short = [i for i, rows in enumerate(self.frames) if len(rows) < window]
+        slow = min(self.speeds)
+        short = [i for i, rows in enumerate(self.frames) if _augment.played_length(len(rows), slow) < window]
         if short:
             listed = [f"{titled(i, self.names[i])} has {len(self.frames[i])} frames" for i in short[:5]]
             more = f" and {len(short) - 5} more" if len(short) > 5 else ""
@@ -490,21 +508,6 @@ def labels_of(phases, clips: list) -> tuple[tuple[np.ndarray, ...], list]:
         result.append(np.ascontiguousarray(_check.phases(phase, f"phases[{i}]", ("T",), nan=True, dtype=np.float64)))
         contacts.append(getattr(labels, "contacts", None))
     return tuple(result), contacts
-
-
-def at_speeds(clips: list, phases, contacts, speeds: tuple[float, ...]):
-    """Clips, phases and contacts at each speed, and for each which clip it shows at which speed."""
-    if speeds == (1.0,):
-        return clips, phases, contacts, [(i, 1.0) for i in range(len(clips))]
-    results, copies = [], []
-    for i, (clip, phase, touching) in enumerate(zip(clips, phases, contacts, strict=True)):
-        if not isinstance(clip, Clip):
-            raise TypeError(f"clips[{i}] must be a Clip for speeds other than 1, got {type(clip).__name__}")
-        _check.check_shape(phase, f"phases[{i}]", (len(clip),))
-        for speed in speeds:
-            results.append(_augment.played(clip, phase, touching, speed, clip.fps))
-            copies.append((i, speed))
-    return *(tuple(part) for part in zip(*results, strict=True)), copies
 
 
 def rows_of(clip, i: int, spec: FeatureSpec, contacts, dtype: np.dtype) -> np.ndarray:

@@ -81,7 +81,7 @@ class Trajectory:
         else:
             root = _check.array(root, "root", (len(frames), 3))
         times = self.future if _check.flag(future, "future") else self.times
-        return arrays.blocks(np.asarray(times, np.float64), fps, clip, frames, root)
+        return arrays.blocks(np.asarray(times, np.float64), np.full(len(frames), fps), clip, frames, root)
 
 
 def path_track(positions, yaw) -> np.ndarray:
@@ -99,5 +99,6 @@ def track_at(track: np.ndarray, fps: float, frames: np.ndarray) -> np.ndarray:
     """(n, 3): x, z and wrapped yaw of a track at frames that may be fractions, beyond the ends too."""
     n = len(frames)
     clip, world = np.zeros(n, np.int64), np.zeros((n, 3))
-    blocks = _core.ClipArrays((track,)).blocks(np.zeros(1), fps, clip, np.asarray(frames, np.float64), world)
+    frames, rates = np.asarray(frames, np.float64), np.full(n, fps)
+    blocks = _core.ClipArrays((track,)).blocks(np.zeros(1), rates, clip, frames, world)
     return np.column_stack([blocks[:, 0], blocks[:, 1], np.arctan2(blocks[:, 2], blocks[:, 3])])

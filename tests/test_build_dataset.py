@@ -9,8 +9,8 @@ from multiprocessing import get_context
 
 import numpy as np
 import pytest
-from test_dataset import frames_of
 from test_features import NAMES, random_clip
+from test_speeds import shown
 
 from pfnnc import (
     BVHError,
@@ -212,16 +212,19 @@ def test_recordings_of_any_kind_through_a_function(tmp_path):
     for seed in range(5):
         paths.append(tmp_path / f"{seed}.seed")
         paths[-1].write_text(str(seed))
-    manifest = build_dataset(paths, SPEC, tmp_path / "out", load=from_seed, speeds=(1.0, 0.5))
-    assert manifest["load"].endswith("from_seed") and len(manifest["clips"]) == 10
-    data = open_dataset(tmp_path / "out", mirror=True, stride=1)
-    assert np.allclose(data.frames[2], SPEC.encode(random_clip(60, 1)), atol=1e-5) and data.mirrored.any()
+    manifest = build_dataset(paths, SPEC, tmp_path / "out", load=from_seed)
+    assert manifest["load"].endswith("from_seed") and len(manifest["clips"]) == 5
+    data = open_dataset(tmp_path / "out", mirror=True, speeds=(1.0, 0.5), stride=1)
+    assert np.allclose(data.frames[2], SPEC.encode(random_clip(60, 2)), atol=1e-5) and data.mirrored.any()
+    direct = WindowDataset([random_clip(60, seed) for seed in range(5)], SPEC, [np.full(60, 0.5)] * 5, mirror=True,
+                           speeds=(1.0, 0.5), stride=1)  # fmt: skip
+    assert all(np.array_equal(a, b) for a, b in zip(data.arrays(), direct.arrays(), strict=True))
 
 
 @pytest.mark.parametrize("by", ["clip", "block"])
 @pytest.mark.parametrize("fps", [30.0, 100.0])
 def test_copies_on_the_disk_stay_on_one_side(tmp_path, by, fps):
-    """A file copied under another name, its mirror image, an overlapping piece, each at two speeds."""
+    """A file copied under another name, its mirror image, an overlapping piece, opened at two speeds."""
     folder = tmp_path / "in"
     folder.mkdir()
     clips = {}
@@ -231,15 +234,15 @@ def test_copies_on_the_disk_stay_on_one_side(tmp_path, by, fps):
         for kind, (made, begin) in pieces.items():
             save_bvh(folder / f"{seed}{kind}.bvh", made)
             clips[f"{seed}{kind}.bvh"] = (seed, begin)
-    build_dataset(folder, SPEC, tmp_path / "out", label=label, speeds=(1.0, 1.25))
-    data = open_dataset(tmp_path / "out", input_len=3, output_len=1, stride=1)
+    build_dataset(folder, SPEC, tmp_path / "out", label=label)
+    data = open_dataset(tmp_path / "out", input_len=3, output_len=1, stride=1, speeds=(1.0, 1.25))
     for seed in range(3):
         moments = []
         for part in data.split(0.3, by, seed):
-            frames = np.array(sorted(frames_of(part)))
-            take = np.array([clips[data.names[c]] for c in frames[:, 0]])
-            pace = np.array([1.0, 1.25])[frames[:, 0] % 2] * fps / 30
-            moments.append(take[:, 0] * 1000 + take[:, 1] + frames[:, 1] * pace)
+            frames = np.array(sorted(shown(part)))
+            take = np.array([clips[data.names[c]] for c in frames[:, 0].astype(int)])
+            moments.append(take[:, 0] * 1000 + take[:, 1] + frames[:, 1] * fps / 30)
+        assert all({*part.speed} == {1.0, 1.25} for part in data.split(0.3, by, seed))
         assert all(len(part) for part in moments) and np.abs(moments[0][:, None] - moments[1]).min() > 1
 
 
@@ -272,7 +275,6 @@ def test_control_and_contacts(recordings, tmp_path):
         ({"folder": ["a", "a"]}, ValueError, "twice"),
         ({"spec": None}, TypeError, "spec"),
         ({"rate": 0}, ValueError, "rate"),
-        ({"speeds": ()}, ValueError, "speeds"),
         ({"dtype": int}, ValueError, "dtype"),
         ({"load": 3}, TypeError, "load"),
         ({"label": {}}, TypeError, "label"),
@@ -317,6 +319,7 @@ def test_open_refuses_what_is_damaged(recordings, tmp_path):
         ({"input_len": 0}, ValueError),
         ({"normalizer": 3}, TypeError),
         ({"dtype": "x"}, TypeError),
+        ({"speeds": ()}, ValueError),
     ]:
         with pytest.raises(error):
             open_dataset(out, **arguments)
@@ -324,7 +327,7 @@ def test_open_refuses_what_is_damaged(recordings, tmp_path):
         open_dataset(out, verify=1)
     manifest, text = out / "manifest.json", (out / "manifest.json").read_text()
     for change in (
-        lambda m: m.update(format=2), lambda m: m.pop("clips"), lambda m: m.update(clips=3),
+        lambda m: m.update(format=1), lambda m: m.pop("clips"), lambda m: m.update(clips=3),
         lambda m: m.update(clips=[]), lambda m: m.update(clips=[0]),
         lambda m: m["spec"].update(frame="x"), lambda m: m["clips"][0].update(frames=7), lambda m: m.update(rate="a"),
         lambda m: m["clips"][0]["arrays"]["rows"].update(name="../../secret.npy"), lambda m: m.update(skeletons=[]),

@@ -718,55 +718,7 @@ def test_with_a_phase_step_no_output_frame_lacks_a_phase():
     assert dataset.starts.tolist() == expected
 
 
-# ---- speeds and shifts
-
-
-def test_clips_at_other_speeds():
-    clip = random_clip(120, 3)
-    phase = np.where(np.arange(120) < 20, np.nan, np.arange(120) / 30 % 1)
-    spec = FeatureSpec(8, frame="heading")
-    dataset = WindowDataset([clip], spec, [phase], stride=1, speeds=(0.8, 1.0, 1.25), dtype=np.float64)
-    assert [len(rows) for rows in dataset.frames] == [149, 120, 96]
-    assert np.array_equal(dataset.frames[1], spec.encode(clip))
-    for rows, own, speed in zip(dataset.frames, dataset.phases, (0.8, 1.0, 1.25), strict=True):
-        time = np.arange(len(rows)) * speed
-        assert np.isnan(own[time < 20 - 1e-6]).all()
-        expected = time[time >= 20 + 1e-6] / 30 % 1
-        assert np.abs((own[time >= 20 + 1e-6] - expected + 0.5) % 1 - 0.5).max() < 1e-9
-        assert (own[np.isfinite(own)] < 1).all()
-    # as fast as told: the path is the same
-    ends = [np.sum(rows[1:, 1]) / 30 for rows in dataset.frames]
-    assert ends == pytest.approx([ends[1]] * 3, abs=0.05)
-
-
-def test_contacts_go_along_with_the_speed():
-    class Labels:
-        phase = np.zeros(60)
-        contacts = np.stack([np.arange(60) < 30, np.arange(60) >= 30], axis=1)
-
-    spec = FeatureSpec(8, contacts=True)
-    dataset = WindowDataset([random_clip(60)], spec, [Labels()], speeds=[2.0])
-    stands = dataset.frames[0][:, spec.slices["contacts"]]
-    assert stands.shape == (30, 2) and stands[:15, 0].all() and stands[15:, 1].all() and stands.sum() == 30
-
-
-@pytest.mark.parametrize("by", ["clip", "block"])
-@pytest.mark.parametrize("speeds", [(0.87, 1.0, 1.13), (2.0, 0.5)])
-@pytest.mark.parametrize("declared", [False, True])
-def test_copies_at_other_speeds_stay_on_one_side(by, speeds, declared):
-    clips = [random_clip(300, seed) for seed in range(4)]
-    clips += [clip.mirror() for clip in clips]
-    groups = [0, 1, 2, 3] * 2 if declared else None
-    phases = [np.zeros(300)] * 8
-    dataset = WindowDataset(clips, FeatureSpec(8), phases, speeds=speeds, groups=groups, input_len=4, output_len=2)
-    for seed in range(5):
-        moments = []
-        for part in dataset.split(0.3, by, seed):
-            frames = np.array(sorted(frames_of(part)))
-            clip, speed = frames[:, 0] // len(speeds), np.array(speeds)[frames[:, 0] % len(speeds)]
-            moments.append((clip % 4) * 1000 + frames[:, 1] * speed)
-        assert all(len(part) for part in moments)
-        assert np.abs(moments[0][:, None] - moments[1]).min() > 1
+# ---- shifts
 
 
 def test_shifted_windows():
@@ -784,27 +736,6 @@ def test_shifted_windows():
         assert not frames_of(train.shifted(shift)) & frames_of(validation)
     with pytest.raises(ValueError, match="shift"):
         dataset.shifted(-1)
-
-
-@pytest.mark.parametrize(
-    ("speeds", "error"),
-    [
-        ((), ValueError),
-        ((0,), ValueError),
-        ((1, 1.0), ValueError),
-        (("1",), TypeError),
-        (1.0, TypeError),
-        ("1", TypeError),
-    ],
-)
-def test_wrong_speeds(speeds, error):
-    with pytest.raises(error, match="speeds"):
-        WindowDataset([random_clip(40)], FeatureSpec(8), [np.zeros(40)], speeds=speeds)
-
-
-def test_arrays_have_one_speed():
-    with pytest.raises(TypeError, match=r"clips\[0\] must be a Clip"):
-        WindowDataset([np.zeros((40, SPEC.dim))], SPEC, [np.zeros(40)], speeds=(1, 2))
 
 
 @given(data=st.data())

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "pfnnc.h"
+#include "feature_rows.h"
 
 static const double PI = 3.14159265358979323846;
 static const double TWO_PI = 6.28318530717958647693;
@@ -150,8 +150,7 @@ static void orthonormalize_backward(double ga[3], double gb[3], const double a[3
 
 /* ---- the path of a root --------------------------------------------------------------------- */
 
-/* x, z and yaw at a frame that may lie between frames or beyond the ends; see pfnn_trajectory_block. */
-static void track_at(double p[3], const double *track, int64_t frames, double fps, double frame)
+void pfnn_track_at(double p[3], const double *track, int64_t frames, double fps, double frame)
 {
     const double end = (double)(frames - 1);
     const int64_t half_second = fps < 2 ? 1 : fps < 1e9 ? (int64_t)(fps / 2 + 0.5) : INT32_MAX;
@@ -331,20 +330,19 @@ static void identity(double q[4])
     q[1] = q[2] = q[3] = 0;
 }
 
-/* The rotation of one slot, valid whatever the row holds: without a direction, that of `before`, or identity. */
-static void decode_slot(double q[4], const double *row, const pfnn_feature_layout *layout, int32_t slot, const double *before)
+/* The rotation of one slot's columns, valid whatever they hold: without a direction, that of `before`, or identity. */
+static void decode_slot(double q[4], const double *in, int32_t representation, const double *before)
 {
-    const double *in = row + layout->orientation + slot * layout->width;
     double a[3], b[3], decoded[4];
     bool valid = true;
 
-    if (layout->representation == PFNN_6D) {
+    if (representation == PFNN_6D) {
         memcpy(a, in, sizeof a);
         memcpy(b, in + 3, sizeof b);
         valid = orthonormalize(a, b);
     }
     if (valid) {
-        rotation_decode(decoded, in, layout->representation);
+        rotation_decode(decoded, in, representation);
         valid = normalize(decoded, 4);
     }
     if (!valid)
@@ -387,14 +385,22 @@ void pfnn_features_decode(double *root, double *rotations, const pfnn_feature_la
         for (int32_t slot = 1; slot <= layout->n_joints; slot++) {
             const int64_t joint = joints[slot - 1];
             if (joint != 0) /* the root is read from "orientation" */
-                decode_slot(pose + 4 * joint, row, layout, slot, pose_before ? pose_before + 4 * joint : NULL);
+                decode_slot(pose + 4 * joint, row + layout->orientation + slot * layout->width, layout->representation,
+                            pose_before ? pose_before + 4 * joint : NULL);
         }
-        decode_slot(facing, row, layout, 0, t > 0 ? facing : NULL);
+        decode_slot(facing, row + layout->orientation, layout->representation, t > 0 ? facing : NULL);
         if (layout->heading)
             yaw_mul(pose, yaw, facing);
         else
             memcpy(pose, facing, sizeof facing);
     }
+}
+
+double pfnn_orientation_yaw(const double *columns, int32_t representation)
+{
+    double q[4];
+    decode_slot(q, columns, representation, NULL);
+    return pfnn_quat_yaw(q);
 }
 
 void pfnn_features_track(double *track, const pfnn_feature_layout *layout, const double *rows, int64_t frames,
@@ -407,7 +413,7 @@ void pfnn_features_track(double *track, const pfnn_feature_layout *layout, const
         if (t > 0)
             root_step(p, &yaw, layout, row, fps);
         if (!layout->heading) {
-            decode_slot(facing, row, layout, 0, t > 0 ? facing : NULL);
+            decode_slot(facing, row + layout->orientation, layout->representation, t > 0 ? facing : NULL);
             yaw = unwrap(pfnn_quat_yaw(facing), t > 0 ? yaw : 0);
         }
         track[3 * t] = p[0];

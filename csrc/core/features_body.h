@@ -99,7 +99,7 @@ void NAME(pfnn_trajectory_block)(REAL *block, const double *times, int64_t n_tim
 
     for (int64_t i = 0; i < n_times; i++) {
         double p[3];
-        track_at(p, track, frames, fps, frame + times[i] * fps);
+        pfnn_track_at(p, track, frames, fps, frame + times[i] * fps);
         const double x = p[0] - root[0], z = p[1] - root[1];
         block[4 * i] = (REAL)(x * c - z * s);
         block[4 * i + 1] = (REAL)(x * s + z * c);

@@ -493,6 +493,12 @@ typedef struct pfnn_clips {
  *   mean, inverse  (dim,) or NULL: out = (row - mean) * inverse, in the type of the windows
  *   columns, sign  (dim,) or NULL, with `mirror` (n,) or NULL: in windows where mirror[i] is set, column c is sign[c]
  *                  times column columns[c]; this comes before mean and inverse
+ *   speed          (n,) or NULL: window i shows its clip played speed[i] times as fast at the same rate, so that its
+ *                  row j stands at the clip's frame (start[i] + j) * speed[i], between two rows: what is seen there
+ *                  is interpolated, rotations along the shorter way and made valid, contacts those of the nearer row;
+ *                  velocities and the yaw rate are means over the way from row j - 1, times speed. This comes first.
+ *                  A clip has floor((n_frames - 1) / speed + 1e-6) + 1 such rows. A speed of 1 copies.
+ *   layout, fps    of the rows, needed with speed
  * Fails with PFNN_ERROR_VALUE where a window is not inside its clip.
  */
 typedef struct pfnn_gather {
@@ -500,6 +506,9 @@ typedef struct pfnn_gather {
     const int64_t *columns;
     const double *sign;
     const uint8_t *mirror;
+    const double *speed;
+    const pfnn_feature_layout *layout;
+    double fps;
 } pfnn_gather;
 
 PFNN_API pfnn_status pfnn_windows_gather_f32(float *first, int64_t first_length, float *second, int64_t second_length,
@@ -509,6 +518,11 @@ PFNN_API pfnn_status pfnn_windows_gather_f64(double *first, int64_t first_length
                                              const pfnn_clips *clips, const int64_t *clip, const int64_t *start,
                                              int64_t n, const pfnn_gather *how, pfnn_error *error);
 
+/*
+ * The phase (frames,) of a clip, in [0, 1] or NaN, at frame `frame` of the clip played `speed` times as fast, the
+ * shorter way round the circle between two frames. NaN beyond the ends, and where a frame that counts has none.
+ */
+PFNN_API double pfnn_phase_played(const double *phase, int64_t frames, int64_t frame, double speed);
 
 /* ---- store: the checksummed file format --------------------------------------------------- */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "adamw.h"
+#include "feature_rows.h"
 #include "kernel.h"
 #include "layers.h"
 #include "train_work.h"
@@ -155,7 +156,10 @@ static double batch_side(const pfnn_train_batch *batch, int64_t row)
 /* Where the character's own root stands at a step on its window's track: the recorded start, moved on by its own frames. */
 static void own_root(const pfnn_trainer *t, const pfnn_train_batch *batch, double root[3], int64_t row, int step)
 {
-    const double *recorded = batch->tracks[row] + 3 * batch->track_frame[row], side = batch_side(batch, row);
+    const double side = batch_side(batch, row), speed = batch->track_speed[row];
+    double recorded[3];
+    pfnn_track_at(recorded, batch->tracks[row], batch->track_length[row], speed / t->config.frame.dt,
+                  (double)batch->track_frame[row] * speed);
     const double start[3] = {side * recorded[0], recorded[1], side * recorded[2]};
     const double *own = t->work.root + 3 * (step * t->work.rows + row);
     if (!t->config.frame.heading) {
@@ -176,8 +180,9 @@ static void trajectory(const pfnn_train_config *c, const pfnn_train_batch *batch
                        const double root[3], int first)
 {
     const double side = batch_side(batch, row), seen_from[3] = {side * root[0], root[1], side * root[2]};
+    const double speed = batch->track_speed[row];
     pfnn_trajectory_block_f64(block, c->times + first, c->n_times - first, batch->tracks[row], batch->track_length[row],
-                              1 / c->frame.dt, (double)(batch->track_frame[row] + step), seen_from);
+                              speed / c->frame.dt, (double)(batch->track_frame[row] + step) * speed, seen_from);
     for (int i = 0; i < c->n_times - first; i++) {
         block[4 * i] *= side;
         block[4 * i + 2] *= side;

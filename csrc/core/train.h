@@ -76,6 +76,7 @@ typedef struct pfnn_train_batch {
     const double *const *tracks; /* (rows,) x, z, yaw of the root a frame, for the control block */
     const int64_t *track_length; /* (rows,) */
     const int64_t *track_frame;  /* (rows,) the last input frame */
+    const double *track_speed;   /* (rows,) how many times as fast the track is played: that frame is frame x speed of it */
     const uint8_t *mirrored;     /* (rows,) windows that are mirror images of their track; or NULL */
     const uint64_t *seeds;       /* (rows,) of noise and dropout */
     double noise, window_noise;

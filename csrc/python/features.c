@@ -338,18 +338,21 @@ static int is_output(PyObject *object, npy_intp n, npy_intp dim)
     return 0;
 }
 
-/* The arrays that say how to gather. */
+/* What says how to gather. */
 typedef struct {
-    PyArrayObject *mean, *inverse, *columns, *sign, *mirror;
+    PyArrayObject *mean, *inverse, *columns, *sign, *mirror, *speed;
+    pfnn_feature_layout layout;
 } How;
 
-static int how_of(How *how, PyObject *const in[5], npy_intp n, npy_intp dim)
+static int how_of(How *how, PyObject *const in[7], npy_intp n, npy_intp dim)
 {
     if (!optional(&how->mean, in[0], NPY_DOUBLE, 1, (npy_intp[]){dim}, "mean") ||
         !optional(&how->inverse, in[1], NPY_DOUBLE, 1, (npy_intp[]){dim}, "inverse") ||
         !optional(&how->columns, in[2], NPY_INT64, 1, (npy_intp[]){dim}, "columns") ||
         !optional(&how->sign, in[3], NPY_DOUBLE, 1, (npy_intp[]){dim}, "sign") ||
-        !optional(&how->mirror, in[4], NPY_UINT8, 1, (npy_intp[]){n}, "mirror"))
+        !optional(&how->mirror, in[4], NPY_UINT8, 1, (npy_intp[]){n}, "mirror") ||
+        !optional(&how->speed, in[5], NPY_DOUBLE, 1, (npy_intp[]){n}, "speed") ||
+        (how->speed && !pfnnc_feature_layout(in[6] ? in[6] : Py_None, &how->layout)))
         return 0;
     const int64_t *columns = data(how->columns);
     for (npy_intp c = 0; columns && c < dim; c++)
@@ -371,18 +374,21 @@ static void how_release(How *how)
     release(how->columns);
     release(how->sign);
     release(how->mirror);
+    release(how->speed);
 }
 
 static PyObject *clips_gather(PyObject *object, PyObject *args)
 {
     Clips *self = (Clips *)object;
-    PyObject *first, *second, *clip_in, *start_in, *in[5] = {NULL}, *result = NULL;
+    PyObject *first, *second, *clip_in, *start_in, *in[7] = {NULL}, *result = NULL;
     PyArrayObject *clip = NULL, *start = NULL;
     How arrays = {NULL};
     pfnn_error error = {0};
     pfnn_status status;
+    double fps = 0;
 
-    if (!PyArg_ParseTuple(args, "OOOO|OOOOO", &first, &second, &clip_in, &start_in, &in[0], &in[1], &in[2], &in[3], &in[4]))
+    if (!PyArg_ParseTuple(args, "OOOO|OOOOOOOd", &first, &second, &clip_in, &start_in, &in[0], &in[1], &in[2], &in[3], &in[4],
+                          &in[5], &in[6], &fps))
         return NULL;
     const npy_intp dim = (npy_intp)self->clips.dim;
     if (!required(&clip, clip_in, NPY_INT64, 1, (npy_intp[]){-1}, "clip"))
@@ -397,7 +403,8 @@ static PyObject *clips_gather(PyObject *object, PyObject *args)
         goto done;
     }
 
-    const pfnn_gather how = {data(arrays.mean), data(arrays.inverse), data(arrays.columns), data(arrays.sign), data(arrays.mirror)};
+    const pfnn_gather how = {data(arrays.mean),   data(arrays.inverse), data(arrays.columns), data(arrays.sign),
+                             data(arrays.mirror), data(arrays.speed),   &arrays.layout,       fps};
     const int64_t lengths[] = {PyArray_DIM((PyArrayObject *)first, 1), second == Py_None ? 0 : PyArray_DIM((PyArrayObject *)second, 1)};
     void *to = PyArray_DATA((PyArrayObject *)first);
     void *after = second == Py_None ? NULL : PyArray_DATA((PyArrayObject *)second);
@@ -419,11 +426,10 @@ done:
 static PyObject *clips_blocks(PyObject *object, PyObject *args)
 {
     Clips *self = (Clips *)object;
-    PyObject *clip_in, *times_in, *frame_in, *roots_in, *result = NULL;
-    PyArrayObject *times = NULL, *clip = NULL, *frame = NULL, *roots = NULL;
-    double fps;
+    PyObject *clip_in, *times_in, *fps_in, *frame_in, *roots_in, *result = NULL;
+    PyArrayObject *times = NULL, *fps = NULL, *clip = NULL, *frame = NULL, *roots = NULL;
 
-    if (!PyArg_ParseTuple(args, "OdOOO", &times_in, &fps, &clip_in, &frame_in, &roots_in))
+    if (!PyArg_ParseTuple(args, "OOOOO", &times_in, &fps_in, &clip_in, &frame_in, &roots_in))
         return NULL;
     if (self->clips.dim != 3 || !self->clips.is_double) {
         PyErr_SetString(PyExc_ValueError, "control blocks need tracks (frames, 3) of float64");
@@ -433,7 +439,8 @@ static PyObject *clips_blocks(PyObject *object, PyObject *args)
         !required(&clip, clip_in, NPY_INT64, 1, (npy_intp[]){-1}, "clip"))
         goto done;
     const npy_intp n = PyArray_DIM(clip, 0), n_times = PyArray_DIM(times, 0);
-    if (!required(&frame, frame_in, NPY_DOUBLE, 1, (npy_intp[]){n}, "frame") ||
+    if (!required(&fps, fps_in, NPY_DOUBLE, 1, (npy_intp[]){n}, "fps") ||
+        !required(&frame, frame_in, NPY_DOUBLE, 1, (npy_intp[]){n}, "frame") ||
         !required(&roots, roots_in, NPY_DOUBLE, 2, (npy_intp[]){n, 3}, "root"))
         goto done;
     const int64_t *of = data(clip);
@@ -446,28 +453,73 @@ static PyObject *clips_blocks(PyObject *object, PyObject *args)
     if (!result)
         goto done;
     double *blocks = PyArray_DATA((PyArrayObject *)result);
-    const double *at = data(frame), *seen_from = data(roots);
+    const double *rate = data(fps), *at = data(frame), *seen_from = data(roots);
     Py_BEGIN_ALLOW_THREADS
     for (npy_intp i = 0; i < n; i++)
         pfnn_trajectory_block_f64(blocks + i * 4 * n_times, data(times), n_times, self->rows[of[i]], self->n_frames[of[i]],
-                                  fps, at[i], seen_from + 3 * i);
+                                  rate[i], at[i], seen_from + 3 * i);
     Py_END_ALLOW_THREADS
 
 done:
     release(times);
+    release(fps);
     release(clip);
     release(frame);
     release(roots);
     return result;
 }
 
+static PyObject *clips_phases(PyObject *object, PyObject *args)
+{
+    Clips *self = (Clips *)object;
+    PyObject *clip_in, *frame_in, *speed_in, *result = NULL;
+    PyArrayObject *clip = NULL, *frame = NULL, *speed = NULL;
+
+    if (!PyArg_ParseTuple(args, "OOO", &clip_in, &frame_in, &speed_in))
+        return NULL;
+    if (self->clips.dim != 1 || !self->clips.is_double) {
+        PyErr_SetString(PyExc_ValueError, "phases need arrays (frames, 1) of float64");
+        return NULL;
+    }
+    if (!required(&clip, clip_in, NPY_INT64, 1, (npy_intp[]){-1}, "clip"))
+        goto done;
+    const npy_intp n = PyArray_DIM(clip, 0);
+    if (!required(&frame, frame_in, NPY_INT64, 1, (npy_intp[]){n}, "frame") ||
+        !required(&speed, speed_in, NPY_DOUBLE, 1, (npy_intp[]){n}, "speed"))
+        goto done;
+    const int64_t *of = data(clip), *at = data(frame);
+    const double *pace = data(speed);
+    for (npy_intp i = 0; i < n; i++)
+        if (of[i] < 0 || of[i] >= self->clips.n_clips || !(pace[i] > 0)) {
+            PyErr_Format(PyExc_ValueError, "clip[%zd] is no clip, or speed[%zd] not above 0", (Py_ssize_t)i, (Py_ssize_t)i);
+            goto done;
+        }
+    result = PyArray_SimpleNew(1, ((npy_intp[]){n}), NPY_DOUBLE);
+    if (!result)
+        goto done;
+    double *phase = PyArray_DATA((PyArrayObject *)result);
+    Py_BEGIN_ALLOW_THREADS
+    for (npy_intp i = 0; i < n; i++)
+        phase[i] = pfnn_phase_played(self->rows[of[i]], self->n_frames[of[i]], at[i], pace[i]);
+    Py_END_ALLOW_THREADS
+
+done:
+    release(clip);
+    release(frame);
+    release(speed);
+    return result;
+}
+
 static PyMethodDef clips_methods[] = {
     {"gather", clips_gather, METH_VARARGS,
-     "gather(first, second, clip, start, mean=None, inverse=None, columns=None, sign=None, mirror=None, /)\n--\n\n"
+     "gather(first, second, clip, start, mean=None, inverse=None, columns=None, sign=None, mirror=None, speed=None,\n"
+     "       layout=None, fps=0.0, /)\n--\n\n"
      "Fill first (n, length, dim) and second, or None, with windows: see pfnn_windows_gather_f32 of pfnnc.h."},
     {"blocks", clips_blocks, METH_VARARGS,
      "blocks(times, fps, clip, frame, root, /)\n--\n\n"
      "Control blocks (n, 4 times) of tracks (frames, 3): see pfnn_trajectory_block_f64 of pfnnc.h."},
+    {"phases", clips_phases, METH_VARARGS,
+     "phases(clip, frame, speed, /)\n--\n\nPhases (n,) of frames of clips played at other speeds: see pfnn_phase_played of pfnnc.h."},
     {0},
 };
 

@@ -222,9 +222,10 @@ fail:
 
 /* Rows' tracks from the clips' (tuple of (T, 3) arrays), the clip and the frame of each row. */
 static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject *tracks, PyObject *clips, PyObject *frames,
-                        PyObject *mirrored, const double **track, int64_t *length)
+                        PyObject *mirrored, PyObject *speeds, const double **track, int64_t *length)
 {
     const int64_t *clip, *frame;
+    const double *speed;
     if (self->config.n_times == 0)
         return true;
     if (!PyTuple_Check(tracks)) {
@@ -233,7 +234,8 @@ static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject
     }
     if (mirrored != Py_None && !(batch->mirrored = data_of(mirrored, NPY_UINT8, batch->rows, "mirrored")))
         return false;
-    if (!(clip = data_of(clips, NPY_INT64, batch->rows, "clips")) || !(frame = data_of(frames, NPY_INT64, batch->rows, "frames")))
+    if (!(clip = data_of(clips, NPY_INT64, batch->rows, "clips")) || !(frame = data_of(frames, NPY_INT64, batch->rows, "frames")) ||
+        !(speed = data_of(speeds, NPY_DOUBLE, batch->rows, "speeds")))
         return false;
     for (int64_t i = 0; i < batch->rows; i++) {
         if (clip[i] < 0 || clip[i] >= PyTuple_Size(tracks)) {
@@ -244,7 +246,7 @@ static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject
         if (!(track[i] = data_of(one, NPY_DOUBLE, -1, "tracks")))
             return false;
         length[i] = PyArray_SIZE((PyArrayObject *)one) / 3;
-        if (frame[i] < 0 || frame[i] >= length[i]) {
+        if (frame[i] < 0 || !(speed[i] > 0) || !((double)frame[i] * speed[i] < (double)length[i])) {
             PyErr_Format(PyExc_ValueError, "frames[%lld] is out of range", (long long)i);
             return false;
         }
@@ -252,6 +254,7 @@ static bool read_tracks(const TrainStep *self, pfnn_train_batch *batch, PyObject
     batch->tracks = track;
     batch->track_length = length;
     batch->track_frame = frame;
+    batch->track_speed = speed;
     return true;
 }
 
@@ -290,15 +293,16 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
 {
     TrainStep *self = (TrainStep *)object;
     const pfnn_frame_layout *f = &self->config.frame;
-    PyObject *x, *y, *phase, *phases, *rates, *tracks, *clips, *frames, *mirrored, *seeds, *weights, *result = NULL;
+    PyObject *x, *y, *phase, *phases, *rates, *tracks, *clips, *frames, *mirrored, *speeds, *seeds, *weights, *result = NULL;
     pfnn_train_batch batch = {0};
     pfnn_error error;
     pfnn_status status = PFNN_OK;
     double losses[PFNN_TERMS];
     int backward;
 
-    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOdddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
-                          &mirrored, &seeds, &batch.noise, &batch.window_noise, &batch.dropout, &weights, &batch.steps, &backward))
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOOOOOdddOip:gradient", &x, &y, &phase, &phases, &rates, &tracks, &clips, &frames,
+                          &mirrored, &speeds, &seeds, &batch.noise, &batch.window_noise, &batch.dropout, &weights,
+                          &batch.steps, &backward))
         return NULL;
     if (self->busy) {
         PyErr_SetString(PyExc_RuntimeError, "this TrainStep is at work in another thread");
@@ -326,7 +330,7 @@ static PyObject *step_gradient(PyObject *object, PyObject *arguments)
     int64_t *length = calloc((size_t)batch.rows, sizeof *length);
     if (!track || !length)
         PyErr_NoMemory();
-    else if (read_tracks(self, &batch, tracks, clips, frames, mirrored, track, length)) {
+    else if (read_tracks(self, &batch, tracks, clips, frames, mirrored, speeds, track, length)) {
         self->busy = true;
         Py_BEGIN_ALLOW_THREADS
         status = pfnn_trainer_gradient(self->trainer, losses, &batch, backward, pfnnc_num_threads(), &error);
@@ -382,7 +386,7 @@ static PyObject *step_store(PyObject *object, PyObject *out)
 
 static PyMethodDef step_methods[] = {
     {"gradient", step_gradient, METH_VARARGS,
-     "gradient($self, x, y, phase, phases, rates, tracks, clips, frames, mirrored, seeds, noise, window_noise,\n"
+     "gradient($self, x, y, phase, phases, rates, tracks, clips, frames, mirrored, speeds, seeds, noise, window_noise,\n"
      "         dropout, weights, steps, backward)\n"
      "--\n\nThe weighted terms of a batch's loss; with backward its gradient, for update or store."},
     {"update", step_update, METH_VARARGS,
