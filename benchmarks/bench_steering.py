@@ -1,51 +1,101 @@
 """Steer a character through a script of commands from eight starts, and print how well it obeys.
 
-    python benchmarks/bench_steering.py MODEL CLIP... [--scale 0.056444] [--minutes 0]
+    python benchmarks/bench_steering.py MODEL CLIP... [--scale 0.056444] [--minutes 0] [--published ../shared/oracles]
+
+MODEL is a file of `MotionModel`, or "demo" for the one of the package, which starts from made clips. With
+``--published`` the published weights go through the same commands beside it, where they are.
 
 Script, 60 s: 1.2 m/s straight; 90 degrees left; straight; stop for 3 s; start; 180 degrees; jog at 2 m/s; 1.2 m/s
-again. Measures, means over the starts:
+again. Measures, means over the starts, poses at 30 frames a second:
 
 - speed error: | mean ground speed - commanded |, last five seconds of each stretch at 1.2 m/s;
 - heading error: angle between the way gone in a second and the command, in the same stretches;
 - turns: seconds until the facing is within 10 degrees of the new command;
-- slide: path over the ground of a toe tip in a walking stance, mm. A: it is under 3 cm and slower than 0.8 m/s; B: the
-  network says that it touches the ground;
-- amplitude: mean leg joint amplitude of the last ten seconds to the first ten (both at 1.2 m/s);
-- frozen: frames without any motion while motion is commanded.
+- slide: path over the ground of a toe tip in a stance of at least 0.1 s while walking is commanded, mm. A: it is
+  under 3 cm and slower than 0.8 m/s; B: the network says that it touches the ground;
+- amplitude: mean leg joint amplitude of the last ten seconds to the first ten (both straight on at 1.2 m/s; the jog has ended
+  two seconds before);
+- frozen: frames without any motion while motion is commanded;
+- stop: ground speed in the last second of the stop, and the way that a toe tip slides from the command on.
 
 ``--minutes`` of random commands: spread of poses in the last minute to the first.
 """
 
 import argparse
+import json
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import published_pfnn
 
 import pfnnc
 from pfnnc.features import point_positions
 
-WALK, JOG = 1.2, 2.0
+FPS, WALK, JOG = 30, 1.2, 2.0
 SCRIPT = (  # seconds, speed, heading in degrees
-    (10, WALK, 0), (10, WALK, 90), (3, 0, 90), (10, WALK, 90), (9, WALK, 270), (8, JOG, 270), (10, WALK, 270),
+    (10, WALK, 0), (9, WALK, 90), (3, 0, 90), (9, WALK, 90), (9, WALK, 270), (8, JOG, 270), (12, WALK, 270),
 )  # fmt: skip
-TURNS = {"90": 1, "180": 4}
+TURNS, STOP = {"90": 1, "180": 4}, 2
+LEGS = ((2, 3, 4), (7, 8, 9))  # of the skeleton of the published weights: hip, knee, ankle
 
 
-def drive(model, start, phase, script, **options):
-    """Poses at 30 frames a second, and the command (speed, heading in radians) of each."""
-    controller = pfnnc.Controller(model.character(start, phase=phase), **options)
-    yaw = controller.character.yaw
-    poses, commands = [], []
+@dataclass
+class Run:
+    """What was shown, frame by frame, and what had been commanded."""
+
+    root: np.ndarray  # (T, 2) x and z
+    yaw: np.ndarray  # (T,)
+    tips: np.ndarray  # (T, 2, 3) of the toes
+    contacts: np.ndarray  # (T, 2)
+    rotations: np.ndarray  # (T, J, 4) local
+    legs: list[int]  # their joints
+    commands: np.ndarray  # (T, 2) speed and heading
+
+
+def frames_of(script, yaw: float):
+    """Velocity (x, z), facing and speed of each frame."""
     for seconds, speed, degrees in script:
         heading = yaw + np.radians(degrees)
-        for _ in range(round(seconds * 30)):
-            poses.append(controller.step(1 / 30, (speed * np.sin(heading), speed * np.cos(heading)), heading))
-            commands.append((speed, heading))
-    return poses, np.array(commands)
+        for _ in range(round(seconds * FPS)):
+            yield (speed * np.sin(heading), speed * np.cos(heading)), heading, speed
 
 
-def clip_of(model, poses):
-    return pfnnc.Clip(model.skeleton, [p.root_position for p in poses], [p.rotations for p in poses], 30)
+def drive(model, start, script, **options) -> Run:
+    controller = pfnnc.Controller(model.character(start), **options)
+    poses, commands = [], []
+    for velocity, facing, speed in frames_of(script, controller.character.yaw):
+        poses.append(controller.step(1 / FPS, velocity, facing))
+        commands.append((speed, facing))
+    clip = pfnnc.Clip(model.skeleton, [p.root_position for p in poses], [p.rotations for p in poses], FPS)
+    joints = [j for chain in model.skeleton.find_feet() for j in _leg(model.skeleton, chain[0])]
+    return Run(
+        clip.root_positions[:, [0, 2]], np.array([p.yaw for p in poses]), point_positions(clip, model.feet),
+        np.array([p.contacts for p in poses]), clip.rotations, joints, np.array(commands),
+    )  # fmt: skip
+
+
+def _leg(skeleton, ankle):
+    knee = int(skeleton.parents[ankle])
+    return int(skeleton.parents[knee]), knee, ankle
+
+
+def drive_published(files, row: int, script, parents) -> Run:
+    character = published_pfnn.PublishedPFNN(files, row)
+    shown, commands = [], []
+    for velocity, facing, speed in frames_of(script, character.yaw):
+        for _ in range(published_pfnn.FPS // FPS):
+            frame = character.step(velocity, facing)
+        shown.append(frame)
+        commands.append((speed, facing))
+    rotations = np.array([frame.rotations for frame in shown])
+    local = rotations.copy()
+    local[:, 1:] = pfnnc.quat_mul(pfnnc.quat_conj(rotations[:, np.asarray(parents[1:])]), rotations[:, 1:])
+    return Run(
+        np.array([frame.root for frame in shown])[:, [0, 2]], np.array([frame.yaw for frame in shown]),
+        np.array([frame.positions[[5, 10]] for frame in shown]), np.array([frame.contacts for frame in shown]),
+        local, [j for leg in LEGS for j in leg], np.array(commands),
+    )  # fmt: skip
 
 
 def slides(touches: np.ndarray, tips: np.ndarray) -> list[float]:
@@ -55,63 +105,64 @@ def slides(touches: np.ndarray, tips: np.ndarray) -> list[float]:
         edges = np.flatnonzero(np.diff(np.concatenate([[0], touches[:, foot].astype(int), [0]])))
         for begin, end in edges.reshape(-1, 2):
             if end - begin >= 4:
-                result.append(1000 * np.hypot(*np.diff(tips[begin:end, foot][:, [0, 2]], axis=0).T).sum())
+                result.append(1000 * path(tips[begin:end, foot]))
     return result
 
 
-def leg_amplitude(clip, joints):
+def path(places: np.ndarray) -> float:
+    """Metres over the ground."""
+    return float(np.hypot(*np.diff(places[:, [0, -1]], axis=0).T).sum())
+
+
+def amplitudes(rotations: np.ndarray) -> np.ndarray:
+    """Root mean square of each joint's rotations (T, J, 4) from their mean, radians."""
     total = []
-    for j in joints:
-        q = clip.rotations[:, j]
+    for j in range(rotations.shape[1]):
+        q = rotations[:, j]
         away = pfnnc.quat_to_exp_map(pfnnc.quat_mul(pfnnc.quat_conj(pfnnc.quat_mean(q)), q))
         total.append(np.sqrt((away**2).sum(-1).mean()))
     return np.array(total)
 
 
-def measure(model, poses, commands) -> dict[str, float]:
-    clip = clip_of(model, poses)
-    root = clip.root_positions[:, [0, 2]]
-    yaw = np.unwrap([p.yaw for p in poses])
-    bounds = np.cumsum([0, *(round(s * 30) for s, _, _ in SCRIPT)])
-    result: dict[str, list] = {name: [] for name in ("speed error", "heading error", "frozen")}
+def between(angle: np.ndarray) -> np.ndarray:
+    return abs((angle + np.pi) % (2 * np.pi) - np.pi)
+
+
+def measure(run: Run) -> dict[str, float]:
+    bounds = np.cumsum([0, *(round(s * FPS) for s, _, _ in SCRIPT)])
+    result: dict[str, list] = {"speed error": [], "heading error": []}
     for i, (_, speed, _) in enumerate(SCRIPT):
         if speed == WALK:
-            steady = slice(bounds[i + 1] - 150, bounds[i + 1])
-            way = np.diff(root[steady], axis=0)
-            result["speed error"].append(abs(np.hypot(*way.T).mean() * 30 - WALK))
-            second = root[steady][30:] - root[steady][:-30]
-            angle = np.arctan2(second[:, 0], second[:, 1]) - commands[bounds[i + 1] - 1, 1]
-            result["heading error"].append(np.degrees(abs((angle + np.pi) % (2 * np.pi) - np.pi).mean()))
+            steady = run.root[bounds[i + 1] - 5 * FPS : bounds[i + 1]]
+            result["speed error"].append(abs(path(steady) / (len(steady) - 1) * FPS - WALK))
+            second = steady[FPS:] - steady[:-FPS]
+            angle = np.arctan2(second[:, 0], second[:, 1]) - run.commands[bounds[i + 1] - 1, 1]
+            result["heading error"].append(np.degrees(between(angle).mean()))
     for name, i in TURNS.items():
-        off = abs((yaw[bounds[i] :] - commands[bounds[i], 1] + np.pi) % (2 * np.pi) - np.pi)
-        result[f"turn {name}"] = [np.argmax(off < np.radians(10)) / 30]
-    tips = point_positions(clip, model.feet)
-    speed = np.zeros(tips.shape[:2])
-    speed[1:] = np.linalg.norm(np.diff(tips, axis=0), axis=-1) * 30
-    walking = (commands[:, 0] == WALK)[:, None]
-    low = tips[:, :, 1] < np.percentile(tips[:, :, 1], 1) + 0.03
-    result["slide A"] = slides(low & (speed < 0.8) & walking, tips)
-    result["slide B"] = slides(np.array([p.contacts > 0.5 for p in poses]) & walking, tips)
-    standing = slice(bounds[3] - 30, bounds[3])
-    result["speed when stopped"] = [np.hypot(*np.diff(root[standing], axis=0).T).mean() * 30]
-    result["slide of a stop"] = [1000 * np.hypot(*np.diff(tips[standing, f][:, [0, 2]], axis=0).T).sum() for f in (0, 1)]
-    joints = [j for chain in model.skeleton.find_feet() for j in _leg(model.skeleton, chain[0])]
-    result["amplitude"] = [(leg_amplitude(clip[-300:], joints) / leg_amplitude(clip[:300], joints)).mean()]
-    still = abs(np.diff(clip.rotations, axis=0)).max(axis=(1, 2)) < 1e-5
-    result["frozen"] = [float((still & (commands[1:, 0] > 0)).sum())]
-    jog = slice(bounds[6] - 120, bounds[6])
-    result["jog speed"] = [np.hypot(*np.diff(root[jog], axis=0).T).mean() * 30]
+        off = between(run.yaw[bounds[i] : bounds[i + 1]] - run.commands[bounds[i], 1])
+        result[f"turn {name}"] = [np.argmax(off < np.radians(10)) / FPS if off.min() < np.radians(10) else np.inf]
+    speed = np.zeros(run.tips.shape[:2])
+    speed[1:] = np.linalg.norm(np.diff(run.tips, axis=0), axis=-1) * FPS
+    walking = (run.commands[:, 0] == WALK)[:, None]
+    low = run.tips[:, :, 1] < np.percentile(run.tips[:, :, 1], 1) + 0.03
+    result["slide A"] = slides(low & (speed < 0.8) & walking, run.tips)
+    result["slide B"] = slides((run.contacts > 0.5) & walking, run.tips)
+    result["contact share"] = [(run.contacts > 0.5)[walking[:, 0]].mean()]
+    stop = slice(bounds[STOP], bounds[STOP + 1])
+    result["speed stopped"] = [path(run.root[stop][-FPS:]) / (FPS - 1) * FPS]
+    result["slide of a stop"] = [1000 * path(run.tips[stop][:, f][-2 * FPS :]) for f in (0, 1)]
+    legs = run.rotations[:, run.legs]
+    result["amplitude"] = [(amplitudes(legs[-10 * FPS :]) / amplitudes(legs[: 10 * FPS])).mean()]
+    still = abs(np.diff(run.rotations, axis=0)).max(axis=(1, 2)) < 1e-5
+    result["frozen"] = [float((still & (run.commands[1:, 0] > 0)).sum())]
+    jog = run.root[bounds[6] - 4 * FPS : bounds[6]]
+    result["jog speed"] = [path(jog) / (len(jog) - 1) * FPS]
     return {name: float(np.mean(values)) if values else np.nan for name, values in result.items()}
 
 
-def _leg(skeleton, ankle):
-    knee = int(skeleton.parents[ankle])
-    return int(skeleton.parents[knee]), knee, ankle
-
-
-def spread(clip) -> float:
+def spread(run: Run, frames: slice) -> float:
     """Root mean square of the joints' rotations from their means."""
-    return float(np.sqrt((leg_amplitude(clip, range(1, len(clip.skeleton))) ** 2).mean()))
+    return float(np.sqrt((amplitudes(run.rotations[frames, 1:]) ** 2).mean()))
 
 
 def random_script(minutes: float, seed: int) -> list[tuple[float, float, float]]:
@@ -123,37 +174,65 @@ def random_script(minutes: float, seed: int) -> list[tuple[float, float, float]]
     return script
 
 
+def starts_of(clips, count: int) -> list:
+    rng, starts = np.random.default_rng(0), []
+    for _ in range(count):
+        clip = clips[rng.integers(len(clips))]
+        first = int(rng.integers(len(clip) // 4, 3 * len(clip) // 4))
+        starts.append(clip[first - 2 * FPS : first])
+    return starts
+
+
+def report(title: str, rows: list[dict[str, float]]) -> None:
+    print(title)
+    for name in rows[0]:
+        values = [row[name] for row in rows]
+        print(f"  {name:<20}{np.mean(values):9.3f}   {min(values):9.3f} .. {max(values):.3f}")
+
+
+def published_rows(files, count: int) -> list[int]:
+    """Rows of real motion that walk, the first of each eighth of them."""
+    with np.load(files[1]) as rows:
+        walks = np.flatnonzero(rows["X"][:, 48 + 12 * published_pfnn.WALK + 6] > 0.9)
+    return walks[np.linspace(0, len(walks) - 1, count).astype(int)].tolist()
+
+
+def clips_of(arguments) -> tuple[pfnnc.MotionModel, list]:
+    if arguments.model == "demo":
+        from pfnnc.data.make_demo_model import DEMO_MODEL
+
+        made = [m.clip for m in pfnnc.make_demo_clips(2) if m.kind not in ("idle", "kick")]
+        return pfnnc.MotionModel.load(DEMO_MODEL), made
+    clips = [pfnnc.load_bvh(file, scale=arguments.scale).resample(FPS) for file in arguments.clips]
+    return pfnnc.MotionModel.load(arguments.model), clips
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", type=Path)
-    parser.add_argument("clips", type=Path, nargs="+")
+    parser.add_argument("model")
+    parser.add_argument("clips", type=Path, nargs="*")
     parser.add_argument("--scale", type=float, default=0.056444)
     parser.add_argument("--starts", type=int, default=8)
     parser.add_argument("--minutes", type=float, default=0)
-    parser.add_argument("options", nargs="*", help="of Controller, name=value")
-    arguments, rest = parser.parse_known_args()
-    options = {k: eval(v, {}) for k, _, v in (o.partition("=") for o in rest)}
-    model = pfnnc.MotionModel.load(arguments.model)
-    clips = [pfnnc.load_bvh(path, scale=arguments.scale).resample(30) for path in arguments.clips]
-    rng = np.random.default_rng(0)
+    parser.add_argument("--published", type=Path)
+    parser.add_argument("--options", type=json.loads, default={}, help='of Controller: {"trust": 0.2}')
+    arguments = parser.parse_args()
+    model, clips = clips_of(arguments)
+    starts = starts_of(clips, arguments.starts)
     for locked in (False, True):
-        rows = []
-        for _ in range(arguments.starts):
-            clip = clips[rng.integers(len(clips))]
-            first = int(rng.integers(len(clip) // 4, 3 * len(clip) // 4))
-            poses, commands = drive(model, clip[first - 60 : first], None, SCRIPT, lock_feet=locked, **options)
-            rows.append(measure(model, poses, commands))
-        print("feet locked" if locked else "plain")
-        for name in rows[0]:
-            values = [row[name] for row in rows]
-            print(f"  {name:<20}{np.mean(values):9.3f}   {min(values):9.3f} .. {max(values):.3f}")
+        rows = [measure(drive(model, start, SCRIPT, lock_feet=locked, **arguments.options)) for start in starts]
+        report("feet locked" if locked else "plain", rows)
+    files = published_pfnn.find(arguments.published) if arguments.published else None
+    if files:
+        parents = published_pfnn.PARENTS
+        rows = published_rows(files, arguments.starts)
+        report("the published weights", [measure(drive_published(files, row, SCRIPT, parents)) for row in rows])
+    elif arguments.published:
+        print(f"no published weights in {arguments.published}: not compared")
     if arguments.minutes:
-        poses, _ = drive(model, clips[0][200:260], None, random_script(arguments.minutes, 1), **options)
-        clip = clip_of(model, poses)
-        print(
-            f"random commands, {arguments.minutes:g} min: spread last / first minute"
-            f" {spread(clip[-1800:]) / spread(clip[:1800]):.3f}"
-        )
+        run = drive(model, starts[0], random_script(arguments.minutes, 1), **arguments.options)
+        ratio = spread(run, slice(-60 * FPS, None)) / spread(run, slice(60 * FPS))
+        print(f"random commands, {arguments.minutes:g} min: spread last / first minute {ratio:.3f}")
 
 
 if __name__ == "__main__":
