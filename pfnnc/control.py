@@ -60,7 +60,10 @@ class Controller:
         lock_radius: a foot that would be held farther than this from its animation is let go, metres.
         lock_halflife: seconds in which a foot that was let go has come back half of the way.
 
-    The character's frames stay those of the network: foot locking changes the poses only.
+    The character's frames stay those of the network: foot locking changes the poses only. Velocity and facing have one
+    half-life, so that the wanted path and the way that it faces turn together: a facing that is there at once does not
+    tell, where a half turn is wanted, over which shoulder, and nor does a network that is not asked what it is about
+    (`trust`).
 
     Raises:
         ValueError: a character without a trajectory, a wrong value. TypeError: wrong types.
@@ -72,9 +75,9 @@ class Controller:
         *,
         skeleton: Skeleton | None = None,
         fps: float | None = None,
-        velocity_halflife: float = 0.2,
-        facing_halflife: float = 0.1,
-        trust: float = 0.1,
+        velocity_halflife: float = 0.15,
+        facing_halflife: float = 0.15,
+        trust: float = 0.3,
         leash: float = 1.0,
         max_speed: float = 5.0,
         lock_feet: bool = False,
