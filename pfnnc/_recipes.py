@@ -20,7 +20,10 @@ from .trajectory import Trajectory
 STILL = 0.01  # rad: a joint whose rotation spreads less, and has no other joint or end to move, is not encoded
 FLOOR = 0.02  # least scale of a column of a rotation
 ARTICLE_JOINTS = 24
-PACES = 64  # samples of a clip for `likely_pace`
+PACES = 64  # samples of a clip for `pace_to_keep`
+WALKING = 0.35  # m/s: slower means within two seconds are no walk
+STEADY = 0.3  # of the speed: as steady as a walk's speed is
+MOMENT = 0.15  # what a single frame tells of the speed to go on with
 SWAY = 0.1  # m/s: a pelvis that moves no faster is not on its way
 
 
@@ -262,7 +265,8 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
 
 
 def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
-    """(T, 2) bool: the sole is low, under 3 cm above its floor, and slow, under a quarter of its swing's speed.
+    """(T, 2) bool: the sole is low, under 3 cm above its floor, and slow: as slow as a twelfth of its swing, and twice
+    the speed of the stillest quarter of the low frames.
 
     The scale is the clip's own: planted feet of retargeted recordings slide faster than any fixed threshold allows.
     """
@@ -272,7 +276,9 @@ def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
         speed[1:] = np.linalg.norm(np.diff(tips, axis=0), axis=-1) * clip.fps
         speed[0] = speed[1]
     height = tips[:, :, 1] - np.percentile(tips[:, :, 1], 2)
-    return (height < 0.03) & (speed < 0.25 * np.percentile(speed, 95))
+    low = height < 0.03
+    planted = np.percentile(speed[low], 25) if low.any() else 0.0
+    return low & (speed < 0.08 * np.percentile(speed, 95) + 2 * planted)
 
 
 def beyond_glitches(clip: Clip, known: np.ndarray) -> np.ndarray:
@@ -397,15 +403,27 @@ def paces_of(clips: list[Clip], labels) -> np.ndarray:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def likely_pace(paces: np.ndarray, speed: float, phase: float) -> float:
-    """The mean speed of those seen in training who moved about as fast at this phase: a kernel regression.
+def pace_to_keep(paces: np.ndarray, speed: np.ndarray, phase: np.ndarray, cycle: int) -> float:
+    """The mean speed to go on with, from the ground speeds (n,) and phases (n,) of the last frames, the last one last.
 
-    The kernel is wide (half a metre a second): a moment tells walking from running, and little more.
+    A speed swings within the cycle, and a start may show someone set off: so each frame's speed is taken relative to
+    what it is at that phase in training, and only frames as steady as the last ones count. What they show is mixed
+    with the mean speed of people in training who walk about like this (a wide kernel: a moment tells walking from
+    running, and little more), all the less the more of a cycle they are. Left out in turn, a clip's own mean speed is
+    met better by this than by either alone, and by the mean of all that the start shows least of all.
     """
-    cycle = (paces[:, 2] - phase + 0.5) % 1 - 0.5
-    far = ((paces[:, 1] - speed) / 0.5) ** 2 + (cycle / 0.3) ** 2
-    weight = np.exp(-0.5 * (far - far.min())) * paces[:, 3]
-    return float((weight * paces[:, 0]).sum() / weight.sum())
+    walking = paces[paces[:, 0] > WALKING] if (paces[:, 0] > WALKING).any() else paces
+    mean, momentary, at, weight = walking.T
+    apart = (at - phase[:, None] + 0.25) % 0.5 - 0.25  # two steps a cycle
+    near = np.exp(-0.5 * (apart / 0.08) ** 2) * weight + 1e-9 * weight
+    steady = speed / np.maximum((near @ momentary) / np.maximum(near @ mean, 1e-9), 0.1)
+    n = 1
+    while n < len(steady) and abs(steady[-n - 1] - steady[-n:].mean()) <= STEADY * steady[-n:].mean():
+        n += 1
+    shown = steady[-n:].mean()
+    like = np.exp(-0.5 * ((mean - shown) ** 2 - ((mean - shown) ** 2).min()) / 0.5**2) * weight
+    trust = MOMENT + (1 - MOMENT) * (n - 1) / (cycle - 1)
+    return float(trust * shown + (1 - trust) * (like @ mean) / like.sum())
 
 
 def fitted(recipe: Recipe, spec: FeatureSpec, rows: list[np.ndarray]) -> Normalizer:

@@ -389,13 +389,12 @@ class MotionModel:
         return (int(np.argmin(apart)) + 0.5) / BINS
 
     def _speed(self, start: Clip, phase: float) -> float:
-        """Mean ground speed to go on with: that of the last gait cycle of the start, as far as it shows one, and
-        else that of people who moved like its last frame."""
+        """Mean ground speed to go on with: that of the last gait cycle of the start, as far as it is steady, and else
+        that of people who moved like its last frames."""
         cycle = max(2, round(self.fps / max(self.cadence, 0.1)))
         speed = _recipes.ground_speed(start)[-cycle:]
-        seen = (len(speed) - 1) / (cycle - 1) if len(speed) > 1 else 0.0
-        likely = _recipes.likely_pace(self.paces, speed[-1], phase)
-        return float(seen * speed.mean() + (1 - seen) * likely)
+        back = np.arange(len(speed))[::-1] * self.cadence / self.fps
+        return _recipes.pace_to_keep(self.paces, speed, (phase - back) % 1, cycle)
 
     # ---- evaluation
 

@@ -6,6 +6,7 @@ from conftest import shared
 
 import pfnnc
 from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, make_gait_clip
+from pfnnc._recipes import completed, pace_to_keep
 
 QUICK = {"hidden": 16, "epochs": 2, "rollout": 2, "output_len": 3, "progress": False}
 
@@ -349,7 +350,6 @@ def test_real_clips_start_without_a_phase():
 
 def test_gaps_of_the_phase_go_with_the_ground_speed():
     """Standing keeps the phase, a start leads up to the first label, a gap between labels is closed."""
-    from pfnnc._recipes import completed
 
     auto = make_gait_clip("auto", seconds=10, speed=[(0, 0.0), (2, 0.0), (3, 1.2), (6, 1.2), (7, 0.0), (10, 0.0)])
     clip, phase = auto.clip, auto.phase
@@ -385,6 +385,26 @@ def test_the_speed_to_go_on_with(walk):
     for made, speed in ((slow, 1.0), (quick, 2.8)):
         for i in range(40, 100, 7):
             assert model._speed(made.clip[i : i + 2], float(made.phase[i + 1])) == pytest.approx(speed, abs=0.12)
+
+
+def test_someone_who_has_just_set_off_goes_on():
+    """The frames before the first step are no walk: they do not count towards the speed to go on with."""
+    rng = np.random.default_rng(0)
+    at, mean = rng.uniform(size=400), rng.uniform(0.9, 1.4, 400)
+
+    def swing(phase):
+        return 1 + 0.15 * np.cos(4 * np.pi * phase)
+
+    paces = np.column_stack([mean, mean * swing(at), at, np.ones(400)])
+    phase = np.arange(-35, 1) / 36 % 1
+    walk = 1.25 * swing(phase)
+    assert pace_to_keep(paces, walk, phase, 36) == pytest.approx(1.25, rel=0.02)
+    assert pace_to_keep(paces, walk[-1:], phase[-1:], 36) == pytest.approx(1.18, rel=0.06)
+    set_off = walk * np.clip(np.arange(-26, 10) / 4, 0, 1)
+    assert pace_to_keep(paces, set_off, phase, 36) == pytest.approx(1.2, rel=0.06)
+    assert pace_to_keep(paces, np.zeros(36), phase, 36) == pytest.approx(0.0, abs=1e-9)
+    standing = np.array([[0.0, 0.0, 0.5, 1.0]])
+    assert pace_to_keep(standing, walk[-1:], phase[-1:], 36) >= 0
 
 
 def test_predictions_stay_within_what_was_seen(controller, walk):
