@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from . import _store
+from . import _check, _store
 from .features import FeatureSpec
 from .network import SimplifiedPFNN
 from .normalizer import Normalizer
@@ -19,6 +19,7 @@ MODEL = "model."
 
 def is_checkpoint(path: str | os.PathLike) -> bool:
     """Whether a file begins as a checkpoint does."""
+    path = _check.path(path)  # a number would be taken for an open file
     try:
         with open(path, "rb") as file:
             header = file.read(64)
@@ -57,7 +58,7 @@ def write(trainer, path: str | os.PathLike) -> None:
 
 def read(cls, path: str | os.PathLike):
     """The `Trainer` of a file; ``FileNotFoundError``, ``ValueError`` where it is damaged or something else."""
-    from .training import EpochReport, _Partial
+    from .training import MOST_COUNT, EpochReport, _Partial
 
     arrays, settings = _store.load(path, KIND)
     try:
@@ -75,7 +76,7 @@ def read(cls, path: str | os.PathLike):
             if array is not None:
                 array[...] = _same(arrays[name], array, name)
         trainer.about = dict(settings["about"])
-        trainer._steps = int(settings["steps"])
+        trainer._steps = _check.integer(settings["steps"], "steps", least=0, most=MOST_COUNT)
         trainer._velocity_weight = float(settings["velocity_weight"])
         trainer._history = [EpochReport(**report) for report in settings["history"]]
         partial = settings["partial"]

@@ -26,6 +26,7 @@ __all__ = ["Character", "Drift", "Synthesis", "synthesize"]
 MOST_WINDOW = 1 << 20  # frames of a drift mean: each character keeps them
 MOST_OFFSET = 1 << 17  # frames that a trajectory reaches back: each character keeps them too
 MOST_FRAMES = 1 << 40
+MOST_RATE = 1e9  # m/s or rad/s of a drift: float32 features hold it
 
 
 class Drift:
@@ -67,6 +68,9 @@ class Drift:
             if yaw_rate.ndim > 1:
                 raise ValueError(f"yaw_rate must be a number or have shape (n,), got {yaw_rate.shape}")
             yaw_rate = float(yaw_rate) if yaw_rate.ndim == 0 else _frozen(yaw_rate)
+        for name, value in (("expected", expected), ("yaw_rate", np.asarray(0.0 if yaw_rate is None else yaw_rate))):
+            if (np.abs(value) > MOST_RATE).any():
+                raise ValueError(f"{_check.at(name, value, np.abs(value) > MOST_RATE)} is more than {MOST_RATE:g} a second")
         self.expected = _frozen(expected)
         self.window = _check.integer(window, "window", least=1, most=MOST_WINDOW)
         self.yaw_rate = yaw_rate

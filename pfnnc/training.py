@@ -350,6 +350,8 @@ class Trainer:
 
         For a run that is told anew what it does before it goes on from a checkpoint.
         """
+        if not isinstance(other, Trainer):
+            raise TypeError(f"other must be a Trainer, got {type(other).__name__}")
         if repr(self._model) != repr(other._model):
             raise ValueError(f"the checkpoint's model is {self._model!r}, expected {other._model!r}")
         for name, wanted in other._options.items():
@@ -538,7 +540,7 @@ def _one_of(value, name: str, kind: type):
 def _feet(feet) -> tuple:
     if isinstance(feet, (str, bytes)) or not isinstance(feet, (Sequence, np.ndarray)):
         raise TypeError(f"feet must be a sequence of joints, got {feet!r}")
-    return tuple(feet)
+    return tuple(foot if isinstance(foot, str) else _check.integer(foot, f"feet[{i}]") for i, foot in enumerate(feet))
 
 
 def _checked(**o) -> dict:
