@@ -9,6 +9,8 @@ interpolated.
 from __future__ import annotations
 
 import math
+import struct
+import zlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,6 +23,8 @@ from .synthesis import Character, rotations_of
 __all__ = ["Controller", "Pose"]
 
 LONGEST = 10.0  # seconds that one call may go on
+MOST_FPS = 10_000.0  # so that these are not endless frames
+STATE, STATE_MAGIC = struct.Struct("<8sQI"), b"PFNNCON1"
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +98,7 @@ class Controller:
             missing = "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
             raise TypeError(f"skeleton must be a Skeleton, {missing}")
         self._spec.joint_indices(self._skeleton)
-        self._frame = 1 / (character.fps if fps is None else _check.number(fps, "fps", above=0))
+        self._frame = 1 / _check.number(character.fps if fps is None else fps, "fps", above=0, most=MOST_FPS)
         self._settings = (
             _check.number(velocity_halflife, "velocity_halflife", above=0),
             _check.number(facing_halflife, "facing_halflife", above=0),
@@ -183,19 +187,22 @@ class Controller:
             contacts = np.zeros(2) if pose.contacts is None else pose.contacts
             parts += [pose.root_position, pose.rotations, np.array([pose.yaw, pose.phase]), pose.velocity, contacts]
         parts += [self._legs.locks] if self._legs is not None else []
-        return np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes() + self._character.state()
+        own = np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes()
+        return STATE.pack(STATE_MAGIC, len(own), zlib.crc32(own)) + own + self._character.state()
 
     def restore(self, state: bytes) -> None:
         """Go back to a `state`. TypeError for no bytes; ValueError, nothing changed, for those of another."""
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
-        own = len(self.state()) - len(self._character.state())
-        if len(state) <= own:
+        size = len(self.state()) - len(self._character.state())
+        if len(state) <= size:
             raise ValueError(f"state is no state of such a Controller: {len(state)} bytes are too few")
-        numbers = np.frombuffer(state[:own], "<f8").astype(np.float64)
-        if not np.isfinite(numbers).all():
-            raise ValueError("state is no state of such a Controller: it is not finite")
-        self._character.restore(state[own:])
+        magic, length, checksum = STATE.unpack_from(state)
+        own = state[STATE.size : size]
+        if magic != STATE_MAGIC or length != len(own) or zlib.crc32(own) != checksum:
+            raise ValueError("state is no state of such a Controller, or it is damaged")
+        numbers = np.frombuffer(own, "<f8").astype(np.float64)
+        self._character.restore(state[size:])
         at = 0
 
         def take(shape):

@@ -82,6 +82,11 @@ class MotionModel:
     limits: np.ndarray = field(default=None, repr=False)
 
     def __post_init__(self):
+        if not callable(self.model) or not hasattr(self.model, "in_dim"):
+            raise TypeError(f"model must be a SimplifiedPFNN, got {type(self.model).__name__}")
+        for name, kind in (("spec", FeatureSpec), ("normalizer", Normalizer), ("skeleton", Skeleton)):
+            if not isinstance(getattr(self, name), kind):
+                raise TypeError(f"{name} must be a {kind.__name__}, got {type(getattr(self, name)).__name__}")
         self.fps = _check.number(self.fps, "fps", above=0)
         self.input_len = _check.integer(self.input_len, "input_len", least=1)
         self.avg_stride = _check.number(self.avg_stride, "avg_stride", above=0)
@@ -165,7 +170,8 @@ class MotionModel:
             model, seed=seed, t_max=max(epochs, 1), skeleton=clips[0].skeleton, feet=feet, avg_stride=stride,
             **recipe.training,
         )  # fmt: skip
-        if checkpoint is not None and os.path.exists(checkpoint):
+        checkpoint = None if checkpoint is None else _check.path(checkpoint, "checkpoint")
+        if checkpoint is not None and checkpoint.exists():
             trainer = Trainer.load(checkpoint).like(trainer)
             model = trainer.model
         trainer.about = dict(about or {})
@@ -217,9 +223,11 @@ class MotionModel:
 
     def pose(self, features: np.ndarray, position, yaw: float) -> tuple[np.ndarray, np.ndarray]:
         """Root position (3,) and local rotations (J, 4) of a frame that `Character.step` returned."""
+        features = _check.array(features, "features", (self.spec.dim,))
+        position = _check.array(position, "position", (3,), dtype=np.float64)
         shown = Synthesis(
-            np.asarray(features)[None], np.asarray(position, np.float64)[None], np.zeros((1, 3)), np.zeros(1),
-            np.array([yaw], np.float64), self.spec, self.rest,
+            features[None], position[None], np.zeros((1, 3)), np.zeros(1), np.array([_check.number(yaw, "yaw")]),
+            self.spec, self.rest,
         )  # fmt: skip
         clip = shown.to_clip(self.skeleton, self.fps)
         return clip.root_positions[0], clip.rotations[0]

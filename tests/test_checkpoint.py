@@ -12,6 +12,7 @@ import pytest
 
 import pfnnc
 from pfnnc import FeatureSpec, SimplifiedPFNN, Skeleton, Trainer
+from pfnnc.checkpoint import is_checkpoint
 
 RUN = """
 import sys, numpy as np
@@ -118,7 +119,10 @@ def test_foreign_and_missing_files(tmp_path):
     for odd in (None, 1, True, b"x" * 3, 1.5):  # a number is no open file
         with pytest.raises((TypeError, FileNotFoundError)):
             Trainer.load(odd)
+        with pytest.raises(TypeError):
+            is_checkpoint(odd)
     os.fstat(1)
+    assert not is_checkpoint(tmp_path / "text") and not is_checkpoint(tmp_path / "absent") and not is_checkpoint(tmp_path)
 
 
 def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypatch):
@@ -215,3 +219,5 @@ def test_a_run_that_is_told_anew_must_be_the_same(tmp_path):
         loaded.like(trainer(lr=0.02))
     with pytest.raises(ValueError, match="model is SimplifiedPFNN"):
         loaded.like(Trainer(SimplifiedPFNN(16, 8, 13, 4), batch_size=16, lr=0.01))
+    with pytest.raises(TypeError, match="other must be a Trainer"):
+        loaded.like(None)

@@ -295,9 +295,14 @@ def test_state_and_restore(model, start):
             for a, b in zip(again, poses, strict=True):
                 np.testing.assert_array_equal(a.root_position, b.root_position)
                 np.testing.assert_array_equal(a.rotations, b.rotations)
-        for wrong in (b"", state[:-1], state[1:], bytes(len(state)), b"x" * 50):
+        flipped = [bytearray(state) for _ in range(0, len(state), 37)]
+        for i, damaged in enumerate(flipped):
+            damaged[37 * i] ^= 1 << i % 8
+        now = controller.state()
+        for wrong in (b"", state[:-1], state[1:], bytes(len(state)), b"x" * 50, *map(bytes, flipped)):
             with pytest.raises(ValueError, match="state"):
                 controller.restore(wrong)
+        assert controller.state() == now
         with pytest.raises(TypeError, match="bytes"):
             controller.restore(None)
 
@@ -350,7 +355,7 @@ def test_wrong_input(model, start):
         ("facing_halflife", -1, ValueError),
         ("leash", -0.1, ValueError), ("max_speed", np.nan, ValueError), ("trust", 1.1, ValueError),
         ("lock_feet", 1, TypeError), ("lock_radius", -1, ValueError), ("lock_halflife", 0, ValueError),
-        ("fps", 0, ValueError), ("skeleton", 3, TypeError),
+        ("fps", 0, ValueError), ("fps", 1e9, ValueError), ("skeleton", 3, TypeError),
         ("skeleton", Skeleton(["a"], [-1], [[0, 0, 0]]), ValueError),
     ):  # fmt: skip
         with pytest.raises(error):

@@ -1,5 +1,7 @@
 """MotionModel: train, use, keep; every wrong input. Short trainings on synthetic walks."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from conftest import shared
@@ -316,6 +318,20 @@ def test_wrong_use_is_named(controller, walk):
     for change, error, message in wrong:
         with pytest.raises(error, match=message):
             controller.synthesize(**{**good, **change})
+    for name in ("model", "spec", "normalizer", "skeleton"):
+        with pytest.raises(TypeError, match=f"{name} must be a"):
+            dataclasses.replace(controller, **{name: None})
+    frame = np.zeros(controller.spec.dim)
+    for wrong, error, message in [
+        ((frame[1:], (0, 0, 0), 0.0), ValueError, "features"),
+        ((frame + 1j, (0, 0, 0), 0.0), TypeError, "features"),
+        ((frame, (0, np.nan, 0), 0.0), ValueError, "position"),
+        ((frame, (0, 0, 0), None), TypeError, "yaw"),
+    ]:
+        with pytest.raises(error, match=message):
+            controller.pose(*wrong)
+    with pytest.raises(TypeError, match="checkpoint"):
+        MotionModel.train([walk.clip], checkpoint=1)
     with pytest.raises(TypeError):
         controller.evaluate(3)
     with pytest.raises(ValueError):

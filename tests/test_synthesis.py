@@ -662,6 +662,9 @@ def test_wrong_drifts():
     for rate, error in ((np.nan, ValueError), ("x", TypeError), (np.zeros((2, 2)), ValueError)):
         with pytest.raises(error, match="yaw_rate"):
             Drift((0, 0, 1), yaw_rate=rate)
+    for wrong in (dict(expected=(0, 0, 1e300)), dict(expected=(0, 0, 1), yaw_rate=-1e10)):  # no float32 holds the first
+        with pytest.raises(ValueError, match="more than 1e"):
+            Drift(**wrong)
     with pytest.raises(TypeError, match="by_phase"):
         Drift((0, 0, 1), by_phase=1)
 

@@ -807,6 +807,7 @@ def test_history_as_a_table_and_a_plot(tmp_path):
         ({"velocity_weight": None}, TypeError, "velocity_weight"),
         ({"contact_weight": -1}, ValueError, "contact_weight"),
         ({"feet": "LeftFoot"}, TypeError, "feet"),
+        ({"feet": [1.5]}, TypeError, r"feet\[0\] must be an integer"),
         ({"rollout": 0}, ValueError, "rollout"),
         ({"rollout": 2.0}, TypeError, "rollout"),
         ({"rollout": ()}, ValueError, "rollout"),
