@@ -4,13 +4,15 @@ Nothing here knows a unit or a rate: lengths are in legs, speeds in legs a secon
 few constants say what a step is, not how one recording looks.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
 from .skeleton import Clip
 
 SMOOTHING = 0.025  # s, standard deviation: far below a swing's 0.3 s, above the jitter of markers
+WIDER = (1.0, 1.2, 1.4, 1.7, 2.0)  # times that, for noise
+QUIET = 0.005  # share of a swing's top speed that noise may have before its filter gets wider
 SWING_LEAD = 0.2  # legs/s by which the swinging foot is faster than the other one
 SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a walk at 0.3 legs/s has swings of 1
 SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
@@ -18,9 +20,14 @@ STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick c
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
 LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
-BRAKING_LAG = (0.007, 0.15)  # s plus frames by which that line ends late where strikes are known exactly (made clips)
-TRUST = (0.85, 0.004)  # most say of the second sign of a strike; s of disagreement at which it has half of that
+BRAKING_LAG = (0.001, 0.15, 9.4)  # s + frames + 1/s times the filter's width squared by which that line ends late, as
+# made clips tell, whose strikes are known exactly
+SIGNS_AROUND = 0.25  # s on either side of the end of braking in which the other signs of a strike lie
+TOES_LOW = 0.2  # share of the toes' way down that is left where they count as down
 NEAR = 6  # steps on either side that belong to the same gait
+LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
+OTHER_GAIT = 0.001  # s: a distance between signs that is off its usual by more than jitter squared over this is real
+FARTHEST_OFF = 0.15  # cycles that a sign can be off
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
 SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: no body moves so, a glitch does
 SHORTEST_PIECE = 0.1  # s of sound frames between two glitches
@@ -112,13 +119,21 @@ def _on_ground(body: Body) -> Body:
     return Body(body.pelvis + way, body.ankles + way[:, None], body.toes + way[:, None], body.fps, body.leg)
 
 
+def gaussian(width: float, most: int) -> np.ndarray:
+    """Weights of a filter of ``width`` frames of standard deviation, at most ``2 * most + 1`` of them."""
+    radius = min(int(np.ceil(3 * width)), most)
+    if radius < 1 or width < 0.1:  # narrower than that it changes nothing
+        return np.ones(1)
+    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / width) ** 2)
+    return kernel / kernel.sum()
+
+
 def smooth(x: np.ndarray, width: float) -> np.ndarray:
     """Gaussian along axis 0, ``width`` frames of standard deviation, odd reflection at the ends."""
-    radius = min(int(np.ceil(3 * width)), len(x) - 1)
-    if radius < 1 or width < 0.1:  # narrower than that it changes nothing
+    kernel = gaussian(width, len(x) - 1)
+    radius = len(kernel) // 2
+    if radius == 0:
         return x
-    kernel = np.exp(-0.5 * (np.arange(-radius, radius + 1) / width) ** 2)
-    kernel /= kernel.sum()
     flat = x.reshape(len(x), -1)
     padded = np.concatenate([2 * flat[0] - flat[radius:0:-1], flat, 2 * flat[-1] - flat[-2 : -radius - 2 : -1]])
     return np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1).reshape(x.shape)
@@ -196,14 +211,32 @@ def mended(body: Body, pieces: list[tuple[int, int]]) -> Body:
 
 @dataclass
 class _Signals:
-    ankles: np.ndarray  # (T, 2, 3), smoothed
-    pelvis: np.ndarray
-    speed: np.ndarray  # (T, 2) of the ankles over the ground
+    """Smoothed; over the ground but for the toes."""
+
+    ankles: np.ndarray  # (T, 2, 2)
+    toes: np.ndarray  # (T, 2, 3)
+    pelvis: np.ndarray  # (T, 2)
+    heading: np.ndarray  # (T, 2), the pelvis's, of length 1
+    speed: np.ndarray  # (T, 2) of the ankles
     middle: np.ndarray  # (T, 2) of the middle of the foot
+    lag: float  # frames by which the line through the braking ends late
 
     def cut(self, start: int, stop: int) -> "_Signals":
-        part = slice(start, stop)
-        return _Signals(self.ankles[part], self.pelvis[part], self.speed[part], self.middle[part])
+        values = (getattr(self, field.name) for field in fields(self))
+        return _Signals(*(x[start:stop] if isinstance(x, np.ndarray) else x for x in values))
+
+
+def _signals(body: Body, wider: float = 1.0) -> _Signals:
+    width = wider * SMOOTHING * body.fps
+    ankles, toes = smooth(body.ankles, width), smooth(body.toes, width)
+    pelvis = smooth(body.pelvis, width)
+    heading = np.zeros((len(pelvis), 2))
+    if len(pelvis) > 1:
+        heading = np.gradient(smooth(body.pelvis, 0.2 * body.fps)[:, [0, 2]], axis=0)
+        heading /= np.maximum(np.linalg.norm(heading, axis=1), 1e-12 * body.leg)[:, None]
+    lag = BRAKING_LAG[0] * body.fps + BRAKING_LAG[1] + BRAKING_LAG[2] * (wider * SMOOTHING) ** 2 * body.fps
+    middle = speed_of((ankles + toes) / 2, body, (0, 2))
+    return _Signals(ankles[..., ::2], toes, pelvis[:, ::2], heading, speed_of(ankles, body, (0, 2)), middle, lag)
 
 
 def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
@@ -213,12 +246,10 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where
     it completes the alternation of two clear ones of the other foot.
     """
-    width, frames = SMOOTHING * body.fps, len(body.pelvis)
-    ankles, pelvis = smooth(body.ankles, width), smooth(body.pelvis, width)
-    speed = speed_of(ankles, body, (0, 2))
-    middle = speed_of(smooth((body.ankles + body.toes) / 2, width), body, (0, 2))
-    lead = smooth(speed[:, 0] - speed[:, 1], width)
-    signals = _Signals(ankles, pelvis, speed, middle)
+    frames = len(body.pelvis)
+    signals, noise = {1.0: _signals(body)}, _speed_noise(body)
+    speed, middle = signals[1.0].speed, signals[1.0].middle
+    lead = smooth(speed[:, 0] - speed[:, 1], SMOOTHING * body.fps)
 
     # each swing with what comes before and after it, up to the end of the next one
     stretches, around = _swing_stretches(lead, body.fps), int(LONGEST_STEP * body.fps) + 1
@@ -226,14 +257,30 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     for k, (start, stop, foot) in enumerate(stretches):
         limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
         low, high = max(start - around, 0), min(max(limit, stop), stop + around)
-        swing = _swing(signals.cut(low, high), body, start - low, stop - low, foot, low)
+        share = noise / max(float(middle[start:stop, foot].max()), 1e-9)
+        wider = min(WIDER, key=lambda factor: abs(factor - (share / QUIET) ** (2 / 3)))
+        if wider not in signals:
+            signals[wider] = _signals(body, wider)
+        swing = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
             found.append(swing)
     way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
     swings = _alternating(_agreed(found, body.fps), body.fps)
     if len(swings) == 1 and frames < LONGEST_STEP * body.fps:
-        swings = _with_counterpart(signals, body, swings[0])
+        swings = _with_counterpart(signals[1.0], body, swings[0])
     return swings, way | (np.abs(lead) > 1.5 * SWING_LEAD)
+
+
+def _speed_noise(body: Body) -> float:
+    """legs/s, standard deviation a coordinate, of the ankles' smoothed speed by white noise on their positions.
+
+    From second differences, and from the calmest third of them: a foot that stands has nothing else.
+    """
+    if len(body.ankles) < 3:
+        return 0.0
+    curve = np.abs(np.diff(body.ankles, n=2, axis=0)).reshape(-1) / body.leg
+    slope = np.convolve(gaussian(SMOOTHING * body.fps, len(body.ankles) - 1), [0.5, 0.0, -0.5])
+    return _deviation(curve) * float(np.linalg.norm(slope)) * body.fps
 
 
 def _swing_stretches(lead: np.ndarray, fps: float) -> list[tuple[int, int, int]]:
@@ -251,8 +298,8 @@ def _swing_stretches(lead: np.ndarray, fps: float) -> list[tuple[int, int, int]]
     return merged
 
 
-def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int) -> tuple[Swing, float, float] | None:
-    """The swing of a stretch with the two signs of its strike, or None where it is none or does not end in the signals.
+def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int) -> tuple[Swing, np.ndarray] | None:
+    """The swing of a stretch with the signs of its strike, or None where it is none or does not end in the signals.
 
     The signals begin ``shift`` frames later than those that the answer counts from.
     """
@@ -269,7 +316,7 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
         return None
     lifted = np.flatnonzero(middle[:peak] < FALL[1] * top)
     lift, whole = (int(lifted[-1]), True) if len(lifted) else (0, shift > 0)
-    way = np.diff(s.ankles[lift : landed + 1, foot][:, [0, 2]], axis=0) / body.leg
+    way = np.diff(s.ankles[lift : landed + 1, foot], axis=0) / body.leg
     reach, length = float(np.linalg.norm(way.sum(axis=0))), float(np.linalg.norm(way, axis=1).sum())
     if (whole and reach < SWING_REACH[0]) or reach < STRAIGHT * length:
         return None
@@ -278,7 +325,8 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
     end, even = _strike_signs(s, body, start, stop, foot, late, landed)
     own, other = (float(s.speed[start:stop, k].mean()) for k in (foot, 1 - foot))
     steady = 1.0 - min(other / max(own, 1e-9), 1.0)
-    return Swing(foot, float(lift + shift), end + shift, top, steady, clear), end + shift, even + shift
+    signs = np.array([end, even, *_other_signs(s, body.fps, foot, end)]) + shift
+    return Swing(foot, float(lift + shift), end + shift, top, steady, clear), signs
 
 
 def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int) -> tuple[float, float]:
@@ -296,7 +344,30 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
         end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
-    return end - BRAKING_LAG[0] * body.fps - BRAKING_LAG[1], end if even is None else _crossing(excess, even, 0.0)
+    return end - s.lag, end if even is None else _crossing(excess, even, 0.0)
+
+
+def _other_signs(s: _Signals, fps: float, foot: int, strike: float) -> tuple[float, float, float]:
+    """Where the toes are down, the foot is farthest ahead of the pelvis, and the feet are farthest apart along its way."""
+    at, around = int(np.clip(round(strike), 0, len(s.pelvis) - 1)), int(SIGNS_AROUND * fps) + 1
+    first = max(at - around, 0)
+    part, before = s.cut(first, at + around + 1), at - first
+    own, other = part.ankles[:, foot], part.ankles[:, 1 - foot]
+    height = part.toes[:, foot, 1]
+    top, low = int(np.argmax(height[: before + 1])), float(height[before:].min())
+    level = low + TOES_LOW * float(height[top] - low)
+    down = _first(height < level, top)
+    ahead = _top(((own + part.toes[:, foot, ::2] - 2 * part.pelvis) * part.heading).sum(axis=1))
+    apart = _top(((own - other) * part.heading).sum(axis=1))
+    return np.nan if down is None else first + _crossing(height, down, level), first + ahead, first + apart
+
+
+def _top(x: np.ndarray) -> float:
+    """Where the greatest value lies, between frames."""
+    i = int(np.argmax(x))
+    if not 0 < i < len(x) - 1:
+        return float(i)
+    return i + 0.5 * float(x[i - 1] - x[i + 1]) / min(float(x[i - 1] - 2 * x[i] + x[i + 1]), -1e-300)
 
 
 def _first(condition: np.ndarray, start: int) -> int | None:
@@ -312,34 +383,63 @@ def _crossing(x: np.ndarray, i: int, level: float) -> float:
     return i - 1 + float(np.clip((level - x[i - 1]) / (x[i] - x[i - 1]), 0, 1))
 
 
-def _agreed(found: list[tuple[Swing, float, float]], fps: float) -> list[Swing]:
-    """One strike from its two signs: the end of the line through the braking, and being no faster than the other foot.
+def _agreed(found: list[tuple[Swing, np.ndarray]], fps: float) -> list[Swing]:
+    """One strike from its signs: the end of the line through the braking, being no faster than the other foot, the toes
+    down, the foot farthest ahead of the pelvis, the feet farthest apart.
 
-    The first is where a foot that stands still stops, but jitters where feet slide and roll. The second jitters less
-    and comes earlier by a time that belongs to the gait: their median distance over the clip, or over the steps around
-    where it differs by more than jitter explains (a walk that becomes a run). The more the two jitter against each
-    other, the more say has the second.
+    The first tells when a foot stops that stands still, but jitters with noise and where feet slide and roll. The others come
+    at distances from it that belong to the gait; what such a distance differs from its usual value corrects the strike.
     """
     if not found:
         return []
-    end, even = np.array([f[1] for f in found]), np.array([f[2] for f in found])
-    distance, say = even - end, TRUST[0]
-    usual = np.full(len(distance), np.median(distance))
-    if len(distance) >= 5:
-        jitter = _jitter(distance)
-        say *= jitter**2 / (jitter**2 + (TRUST[1] * fps) ** 2)
-        near = np.array([np.median(distance[max(k - NEAR, 0) : k + NEAR + 1]) for k in range(len(distance))]) - usual
-        usual += near * near**2 / (near**2 + (3 * jitter) ** 2 + 1e-12)
-    for (swing, _, _), strike in zip(found, end + say * (distance - usual), strict=True):
+    signs = np.stack([f[1] for f in found])
+    strikes = signs[:, 0] + _correction(signs / fps) * fps
+    for (swing, _), strike in zip(found, strikes, strict=True):
         swing.strike = float(strike)
     return sorted((f[0] for f in found), key=lambda swing: swing.strike)
+
+
+def _correction(signs: np.ndarray) -> np.ndarray:
+    """s to add to the first of the signs (S, n) of each strike, in s."""
+    distance = signs[:, 1:] - signs[:, :1]
+    if len(signs) < 5:  # too few to tell jitter
+        return 0.85 * (distance[:, 0] - np.median(distance[:, 0]))
+    n = signs.shape[1]
+    pairs = np.array([[_jitter(a - b) ** 2 for a in signs.T] for b in signs.T])
+    rows = pairs.sum(axis=1)  # each: n - 2 times its own variance and the sum of all, where they are independent
+    variance = np.maximum((rows - rows.sum() / (2 * (n - 1))) / (n - 2), 0)
+    say = 1 / np.maximum(variance, LEAST_JITTER**2)
+    say /= say.sum()
+    cycle = 2 * np.clip(np.gradient(signs[:, 0]), 0.2, LONGEST_STEP)
+    total = np.zeros(len(signs))
+    for k in range(1, n):
+        off = distance[:, k - 1] - _usual(distance[:, k - 1], pairs[0, k] ** 0.5)
+        off = np.clip(np.nan_to_num(off), -FARTHEST_OFF * cycle, FARTHEST_OFF * cycle)
+        total += say[k] * off * np.clip(2 - np.abs(off) * OTHER_GAIT / (pairs[0, k] + 1e-12), 0, 1)
+    return total
+
+
+def _usual(distance: np.ndarray, jitter: float) -> np.ndarray:
+    """The median distance, or that of the steps around where jitter does not explain why it differs: a walk that becomes
+    a run."""
+    usual = np.full(len(distance), np.nanmedian(distance) if np.isfinite(distance).any() else np.nan)
+    parts = (distance[max(k - NEAR, 0) : k + NEAR + 1] for k in range(len(distance)))
+    near = np.array([np.median(part[np.isfinite(part)]) if np.isfinite(part).any() else np.nan for part in parts]) - usual
+    return usual + near * near**2 / (near**2 + jitter**2 + 1e-12)
 
 
 def _jitter(x: np.ndarray) -> float:
     """Standard deviation of white noise on a slow series, from second differences between neighbours or of every other
     value (left and right may differ), and from the calmest third of them, so that changes of pace do not count."""
-    curves = [x[: -2 * n] - 2 * x[n:-n] + x[2 * n :] for n in (1, 2)]
-    return min(float(np.quantile(np.abs(curve), 0.3)) for curve in curves) / (0.385 * 6**0.5)
+    x = x[np.isfinite(x)]
+    if len(x) < 5:
+        return 1.0
+    return min(_deviation(np.abs(x[: -2 * n] - 2 * x[n:-n] + x[2 * n :])) for n in (1, 2))
+
+
+def _deviation(curve: np.ndarray) -> float:
+    """Standard deviation of white noise, from its second differences' sizes, of which the smallest third counts."""
+    return float(np.quantile(curve, 0.3)) / (0.385 * 6**0.5)
 
 
 def _alternating(swings: list[Swing], fps: float) -> list[Swing]:
@@ -365,8 +465,8 @@ def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
     Along the swing, the foot is farthest ahead of the other one near its strike, and farthest behind near the other's.
     """
     frames, at = len(s.ankles), int(np.clip(round(swing.strike), 0, len(s.ankles) - 1))
-    way = (s.ankles[at, swing.foot] - s.ankles[int(swing.lift), swing.foot])[[0, 2]]
-    ahead = (s.ankles[:, swing.foot] - s.ankles[:, 1 - swing.foot])[:, [0, 2]] @ (way / max(np.linalg.norm(way), 1e-9))
+    way = s.ankles[at, swing.foot] - s.ankles[int(swing.lift), swing.foot]
+    ahead = (s.ankles[:, swing.foot] - s.ankles[:, 1 - swing.foot]) @ (way / max(np.linalg.norm(way), 1e-9))
     near = slice(max(at - int(0.1 * body.fps) - 1, 0), at + int(0.1 * body.fps) + 2)
     later = swing.strike - (near.start + int(np.argmax(ahead[near])))
     found, slope = [swing], np.abs(np.diff(ahead))
