@@ -6,7 +6,8 @@ Hand-made labels need the recordings that lie beside the checkout (`holden`, `cm
 compared where both have a phase (in `cmu` also only where the root walks, over 0.35 m/s in 0.7 s). One constant offset
 a data set, its convention, is estimated and printed. `unlabelled` is the share of hand-labelled (walking) frames
 without a phase of ours; `idle` is the share of standing frames with one: `.gait` says "stand" there, no hand-made
-phase, and the root is slower than 0.1 m/s.
+phase, and the root is slower than 0.1 m/s. `steps` is the share of hand-made footsteps (where that phase passes 0 or
+0.5) which a strike of ours on the same foot matches within 0.12 s, no offset taken off, and of how many.
 """
 
 import argparse
@@ -39,6 +40,25 @@ def circular_mean(d: np.ndarray) -> float:
     return float(np.angle(np.mean(np.exp(2j * np.pi * d)))) / (2 * np.pi)
 
 
+def footsteps(phase: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Frames, with fractions, at which the left foot (phase 0) and the right one (0.5) strike."""
+    step = (np.diff(phase) + 0.5) % 1 - 0.5
+    found = []
+    for strike in (0.0, 0.5):
+        before = (phase[:-1] - strike + 0.5) % 1 - 0.5
+        at = np.flatnonzero((step > 0) & (before <= 0) & (before + step > 0) & (before > -0.25))
+        found.append(at - before[at] / step[at])
+    return found[0], found[1]
+
+
+def matched(labels: pfnnc.Labels, hand: np.ndarray, fps: float, seconds: float = 0.12) -> list[bool]:
+    return [
+        bool(np.abs(ours - step).min(initial=np.inf) <= seconds * fps)
+        for ours, steps in zip(labels.strikes, footsteps(hand), strict=True)
+        for step in steps
+    ]
+
+
 def score_set(folder: Path, method: str, options: dict) -> None:
     rows, differences = [], []
     for path in sorted(folder.glob("*.phase")):
@@ -62,19 +82,22 @@ def score_set(folder: Path, method: str, options: dict) -> None:
                 missing(labels, fast),
                 idle.sum(),
                 1 - missing(labels, idle),
+                matched(labels, np.where(walks, hand, np.nan), clip.fps),
             )
         )
     offset = circular_mean(np.concatenate(differences))
     print(f"{folder.name}: {len(rows)} clips, constant offset {offset:+.3f} cycle (ours - hand-made)")
-    print(f"  {'clip':30} distance   cos    unlabelled (over .35 m/s)   idle labelled    own offset")
-    for name, difference, unlabelled, fast, idle, labelled in rows:
+    print(f"  {'clip':30} distance   cos    unlabelled (over .35 m/s)   idle labelled    own offset   steps")
+    for name, difference, unlabelled, fast, idle, labelled, steps in rows:
         d = (difference - offset + 0.5) % 1 - 0.5
         print(
             f"  {name:30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f} {unlabelled:9.1%} {fast:12.1%}"
-            f" {labelled if idle else 0:12.1%} of {idle:<6} {circular_mean(d):+7.3f}"
+            f" {labelled if idle else 0:12.1%} of {idle:<6} {circular_mean(d):+7.3f} {np.mean(steps):9.0%} of {len(steps)}"
         )
     d = (np.concatenate(differences) - offset + 0.5) % 1 - 0.5
-    print(f"  {'all frames':30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f}\n")
+    steps = np.concatenate([row[-1] for row in rows])
+    line = f"  {'all frames':30} {np.abs(d).mean():7.4f} {np.cos(2 * np.pi * d).mean():7.4f}"
+    print(f"{line}{'':59} {steps.mean():9.0%} of {len(steps)}\n")
 
 
 def missing(labels: pfnnc.Labels, frames: np.ndarray) -> float:

@@ -16,15 +16,16 @@ QUIET = 0.005  # share of a swing's top speed that noise may have before its fil
 SWING_LEAD = 0.2  # legs/s by which the swinging foot is faster than the other one
 SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a walk at 0.3 legs/s has swings of 1
 SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
+SWING_RISE = 0.35  # legs above the other foot that a swing may end, as on stairs: more is a kick that stops at its top
 STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
 LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
-BRAKING_LAG = (0.001, 0.15, 9.4)  # s + frames + 1/s times the filter's width squared by which that line ends late, as
-# made clips tell, whose strikes are known exactly
+BRAKING_LAG = (0.48, -0.0018, 0.2)  # by how much that line ends late: times the filter's width squared over the time
+# between those speeds, plus s, plus frames, as made clips tell, whose strikes are known exactly
 SIGNS_AROUND = 0.25  # s on either side of the end of braking in which the other signs of a strike lie
 TOES_LOW = 0.2  # share of the toes' way down that is left where they count as down
-NEAR = 6  # steps on either side that belong to the same gait
+NEAR = 5  # steps on either side that belong to the same gait
 LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
 OTHER_GAIT = 0.001  # s: a distance between signs that is off its usual by more than jitter squared over this is real
 FARTHEST_OFF = 0.15  # cycles that a sign can be off
@@ -219,7 +220,7 @@ class _Signals:
     heading: np.ndarray  # (T, 2), the pelvis's, of length 1
     speed: np.ndarray  # (T, 2) of the ankles
     middle: np.ndarray  # (T, 2) of the middle of the foot
-    lag: float  # frames by which the line through the braking ends late
+    width: float  # of the filter, in frames
 
     def cut(self, start: int, stop: int) -> "_Signals":
         values = (getattr(self, field.name) for field in fields(self))
@@ -234,9 +235,8 @@ def _signals(body: Body, wider: float = 1.0) -> _Signals:
     if len(pelvis) > 1:
         heading = np.gradient(smooth(body.pelvis, 0.2 * body.fps)[:, [0, 2]], axis=0)
         heading /= np.maximum(np.linalg.norm(heading, axis=1), 1e-12 * body.leg)[:, None]
-    lag = BRAKING_LAG[0] * body.fps + BRAKING_LAG[1] + BRAKING_LAG[2] * (wider * SMOOTHING) ** 2 * body.fps
     middle = speed_of((ankles + toes) / 2, body, (0, 2))
-    return _Signals(ankles[..., ::2], toes, pelvis[:, ::2], heading, speed_of(ankles, body, (0, 2)), middle, lag)
+    return _Signals(ankles[..., ::2], toes, pelvis[:, ::2], heading, speed_of(ankles, body, (0, 2)), middle, width)
 
 
 def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
@@ -247,7 +247,7 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     it completes the alternation of two clear ones of the other foot.
     """
     frames = len(body.pelvis)
-    signals, noise = {1.0: _signals(body)}, _speed_noise(body)
+    signals, noise = {1.0: _signals(body)}, speed_noise(body)
     speed, middle = signals[1.0].speed, signals[1.0].middle
     lead = smooth(speed[:, 0] - speed[:, 1], SMOOTHING * body.fps)
 
@@ -271,16 +271,16 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     return swings, way | (np.abs(lead) > 1.5 * SWING_LEAD)
 
 
-def _speed_noise(body: Body) -> float:
+def speed_noise(body: Body) -> float:
     """legs/s, standard deviation a coordinate, of the ankles' smoothed speed by white noise on their positions.
 
-    From second differences, and from the calmest third of them: a foot that stands has nothing else.
+    From fourth differences, and from the calmest third of them: a foot that stands, slides or rolls has nothing else.
     """
-    if len(body.ankles) < 3:
+    curve = np.abs(np.diff(body.ankles, n=4, axis=0)).reshape(-1) / body.leg
+    if len(curve) == 0:
         return 0.0
-    curve = np.abs(np.diff(body.ankles, n=2, axis=0)).reshape(-1) / body.leg
     slope = np.convolve(gaussian(SMOOTHING * body.fps, len(body.ankles) - 1), [0.5, 0.0, -0.5])
-    return _deviation(curve) * float(np.linalg.norm(slope)) * body.fps
+    return _deviation(curve, 70) * float(np.linalg.norm(slope)) * body.fps
 
 
 def _swing_stretches(lead: np.ndarray, fps: float) -> list[tuple[int, int, int]]:
@@ -318,7 +318,8 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
     lift, whole = (int(lifted[-1]), True) if len(lifted) else (0, shift > 0)
     way = np.diff(s.ankles[lift : landed + 1, foot], axis=0) / body.leg
     reach, length = float(np.linalg.norm(way.sum(axis=0))), float(np.linalg.norm(way, axis=1).sum())
-    if (whole and reach < SWING_REACH[0]) or reach < STRAIGHT * length:
+    rise = float(s.toes[landed, foot, 1] - s.toes[landed, 1 - foot, 1]) / body.leg
+    if (whole and reach < SWING_REACH[0]) or reach < STRAIGHT * length or rise > SWING_RISE:
         return None
     clear = top >= SWING_TOP[1] and (reach >= SWING_REACH[1] or not whole)
 
@@ -337,14 +338,17 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
     fast = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1])
     braking = _first(own < FALL[0] * fastest, fast)
     slow = None if braking is None else _first(own < FALL[1] * fastest, braking)
+    longest = LONGEST_BRAKING * body.fps
     if braking is None or slow is None:
-        end = _crossing(s.middle[:, foot], landed, FALL[1] * top)
+        end, falls = _crossing(s.middle[:, foot], landed, FALL[1] * top), longest
     else:
         high, low = _crossing(own, braking, FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
-        end = low + min((low - high) * FALL[1] / (FALL[0] - FALL[1]), LONGEST_BRAKING * body.fps)
+        falls = max(low - high, 1e-9)
+        end = low + min(falls * FALL[1] / (FALL[0] - FALL[1]), longest)
+    lag = BRAKING_LAG[0] * s.width**2 / max(falls, s.width) + BRAKING_LAG[1] * body.fps + BRAKING_LAG[2]
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
-    return end - s.lag, end if even is None else _crossing(excess, even, 0.0)
+    return end - lag, end if even is None else _crossing(excess, even, 0.0)
 
 
 def _other_signs(s: _Signals, fps: float, foot: int, strike: float) -> tuple[float, float, float]:
@@ -422,9 +426,12 @@ def _correction(signs: np.ndarray) -> np.ndarray:
 def _usual(distance: np.ndarray, jitter: float) -> np.ndarray:
     """The median distance, or that of the steps around where jitter does not explain why it differs: a walk that becomes
     a run."""
-    usual = np.full(len(distance), np.nanmedian(distance) if np.isfinite(distance).any() else np.nan)
-    parts = (distance[max(k - NEAR, 0) : k + NEAR + 1] for k in range(len(distance)))
-    near = np.array([np.median(part[np.isfinite(part)]) if np.isfinite(part).any() else np.nan for part in parts]) - usual
+    known = np.isfinite(distance)
+    if not known.any():
+        return distance
+    usual = float(np.median(distance[known]))
+    filled = np.where(known, distance, usual)
+    near = np.array([np.median(filled[max(k - NEAR, 0) : k + NEAR + 1]) for k in range(len(filled))]) - usual
     return usual + near * near**2 / (near**2 + jitter**2 + 1e-12)
 
 
@@ -434,12 +441,13 @@ def _jitter(x: np.ndarray) -> float:
     x = x[np.isfinite(x)]
     if len(x) < 5:
         return 1.0
-    return min(_deviation(np.abs(x[: -2 * n] - 2 * x[n:-n] + x[2 * n :])) for n in (1, 2))
+    return min(_deviation(np.abs(x[: -2 * n] - 2 * x[n:-n] + x[2 * n :]), 6) for n in (1, 2))
 
 
-def _deviation(curve: np.ndarray) -> float:
-    """Standard deviation of white noise, from its second differences' sizes, of which the smallest third counts."""
-    return float(np.quantile(curve, 0.3)) / (0.385 * 6**0.5)
+def _deviation(differences: np.ndarray, gain: float) -> float:
+    """Standard deviation of white noise from the sizes of its differences, whose variance is ``gain`` times its own. Of them
+    the smallest third counts."""
+    return float(np.quantile(differences, 0.3)) / (0.385 * gain**0.5)
 
 
 def _alternating(swings: list[Swing], fps: float) -> list[Swing]:

@@ -155,7 +155,8 @@ def _label(phase: np.ndarray, confidence: np.ndarray, walks: list[list[Swing]], 
     for walk in walks:
         at = np.array([swing.strike for swing in walk])
         cycles = 0.5 * (np.arange(len(at)) + walk[0].foot)
-        first, last = 0.5 / (at[1] - at[0]), 0.5 / (at[-1] - at[-2])  # cycles a frame at either end
+        some = min(2, len(at) - 1)  # cycles a frame at either end, by both feet
+        first, last = 0.5 * some / (at[some] - at[0]), 0.5 * some / (at[-1] - at[-1 - some])
 
         # a little beyond the strikes at either end, as long as somebody is on the way
         start, stop = max(int(np.ceil(at[0])), 0), min(int(np.ceil(at[-1])), frames)

@@ -8,7 +8,7 @@ import pytest
 from conftest import shared
 
 import pfnnc
-from pfnnc._steps import make_body, sound_pieces
+from pfnnc._steps import SMOOTHING, make_body, smooth, sound_pieces, speed_noise, speed_of
 
 WALKS = [
     ("walk", {}),
@@ -22,7 +22,7 @@ WALKS = [
 ]
 
 
-def noisy(clip, seed=0, metres=0.002, radians=0.005):
+def noisy(clip, seed=0, metres=0.002, radians=0.3 * np.pi / 180):
     rng = np.random.default_rng(seed)
     turn = pfnnc.exp_map_to_quat(rng.normal(scale=radians, size=clip.rotations.shape[:2] + (3,)))
     places = clip.root_positions + rng.normal(scale=metres, size=clip.root_positions.shape)
@@ -55,8 +55,31 @@ def test_strikes_of_made_clips_within_a_frame(kind, options, fps):
     assert len(errors) >= 12 and errors.max() <= 0.5
     assert distance(labels, made.phase) < 0.01
     assert not np.isnan(labels.phase[~np.isnan(made.phase)]).any()
-    errors = strike_errors(made, pfnnc.label_phase(noisy(made.clip)))
-    assert errors.mean() <= 0.75 and np.mean(errors <= 1) >= 0.75 and errors.max() < 2.5
+    for seed in range(3):  # 2 mm and 0.3 degrees in every joint: 5 mm at the ankles
+        errors = strike_errors(made, pfnnc.label_phase(noisy(made.clip, seed)))
+        assert errors.max() <= 1 and errors.mean() <= 0.5
+
+
+@pytest.mark.parametrize("metres, degrees", [(0.005, 0.75), (0.01, 1.0)])
+def test_strikes_under_heavy_noise(metres, degrees):
+    for fps in (30.0, 60.0, 120.0):
+        errors = []
+        for kind, options in WALKS:
+            made = pfnnc.make_gait_clip(kind, seconds=8, fps=fps, variation=0.5, **options)
+            errors.append(strike_errors(made, pfnnc.label_phase(noisy(made.clip, 0, metres, np.radians(degrees)))))
+        errors = np.concatenate(errors)
+        assert errors.max() < 0.03 * fps + 1 and np.mean(errors <= 1) > 0.8 and errors.mean() < 0.65
+
+
+def test_noise_is_told_from_motion():
+    for fps in (60.0, 120.0):
+        made = pfnnc.make_gait_clip("walk", seconds=8, fps=fps)
+        feet = made.clip.skeleton.find_feet()
+        bodies = [make_body(clip, feet) for clip in (made.clip, noisy(made.clip))]
+        smoothed = [speed_of(smooth(body.ankles, SMOOTHING * fps), body) for body in bodies]
+        stands = made.contacts & ~np.isnan(made.phase)[:, None]
+        true = np.sqrt(np.mean(smoothed[1][stands] ** 2) / 3)
+        assert speed_noise(bodies[0]) < 0.002 and speed_noise(bodies[1]) == pytest.approx(true, rel=0.35)
 
 
 @pytest.mark.parametrize("fps", [30.0, 120.0])
@@ -72,6 +95,11 @@ def test_start_and_stop(fps):
     assert np.isnan(labels.phase[walks]).mean() < 0.18  # closing steps of 2 cm
     assert distance(labels, made.phase) < 0.03
     assert labels.contacts[still].all()
+    # the closing steps, 2 cm far, are none; nor can noise of 5 mm tell to 8 ms when the slow step before them ends
+    errors = strike_errors(made, labels)
+    assert np.sum(errors > 0.2 * fps) <= 2 and errors[errors < 0.2 * fps].max() <= 1
+    errors = np.concatenate([strike_errors(made, pfnnc.label_phase(noisy(made.clip, seed))) for seed in range(3)])
+    assert np.sum(errors > 0.2 * fps) <= 6 and np.mean(errors[errors < 0.2 * fps] <= 1) >= 0.85
 
 
 def test_no_phase_where_nobody_walks():
@@ -339,20 +367,31 @@ def hand_labelled(name):
         yield clip, hand
 
 
-@pytest.mark.parametrize("name, most, least", [("holden", 0.03, 0.97), ("cmu", 0.025, 0.975)])
-def test_against_hand_made_labels(name, most, least):
+def back(phase, clip, rate):
+    """The phase of the resampled clip at the clip's own frames."""
+    at = np.arange(len(clip)) * rate / clip.fps
+    low = np.minimum(at.astype(int), len(phase) - 1)
+    high = np.minimum(low + 1, len(phase) - 1)
+    return (phase[low] + (at - low) * pfnnc.phase_difference(phase[high], phase[low])) % 1
+
+
+@pytest.mark.parametrize("rate", [None, 30, 50])
+@pytest.mark.parametrize("name, most, least", [("holden", 0.029, 0.972), ("cmu", 0.024, 0.978)])
+def test_against_hand_made_labels(name, most, least, rate):
     differences, unlabelled = [], []
     for clip, hand in hand_labelled(name):
-        labels = pfnnc.label_phase(clip)
-        both = ~np.isnan(hand) & ~np.isnan(labels.phase)
-        differences.append(pfnnc.phase_difference(labels.phase[both], hand[both]))
-        unlabelled.append(np.isnan(labels.phase[~np.isnan(hand)]).mean())
+        phase = (
+            pfnnc.label_phase(clip).phase if rate is None else back(pfnnc.label_phase(clip.resample(rate)).phase, clip, rate)
+        )
+        both = ~np.isnan(hand) & ~np.isnan(phase)
+        differences.append(pfnnc.phase_difference(phase[both], hand[both]))
+        unlabelled.append(np.isnan(phase[~np.isnan(hand)]).mean())
     offset = np.angle(np.exp(2j * np.pi * np.concatenate(differences)).mean()) / (2 * np.pi)
     assert abs(offset) < 0.06  # their strikes are a little later than ours
     d = [(x - offset + 0.5) % 1 - 0.5 for x in differences]
     assert np.mean([np.abs(x).mean() for x in d]) <= most
     assert np.mean([np.cos(2 * np.pi * x).mean() for x in d]) >= least
-    assert max(np.abs(x).mean() for x in d) <= most + 0.006
+    assert max(np.abs(x).mean() for x in d) <= most + (0.006 if rate is None else 0.013)
     assert max(unlabelled) <= 0.05
 
 
