@@ -199,13 +199,52 @@ done:
     return result;
 }
 
-
 /* ---- writing ------------------------------------------------------------------------------ */
+
+/* What `bvh_write` is given: lists of bytes, and the arrays below. */
+enum { PARENTS, OFFSETS, END_PARENTS, END_OFFSETS, FRAMES, ARRAYS };
+
+static int borrow_arrays(pfnn_bvh *bvh, PyArrayObject *arrays[ARRAYS], PyObject *objects[ARRAYS])
+{
+    static const char *const names[ARRAYS] = {"parents", "offsets", "end_sites", "end_sites", "frames"};
+    for (int i = 0; i < ARRAYS; i++) {
+        int whole = i == PARENTS || i == END_PARENTS;
+        arrays[i] = pfnnc_input(objects[i], whole ? NPY_INT32 : NPY_DOUBLE, whole ? 1 : 2, names[i]);
+        if (!arrays[i])
+            return -1;
+    }
+    bvh->joints = PyArray_DIM(arrays[PARENTS], 0);
+    bvh->end_sites = PyArray_DIM(arrays[END_PARENTS], 0);
+    bvh->frames = PyArray_DIM(arrays[FRAMES], 0);
+    bvh->columns = PyArray_DIM(arrays[FRAMES], 1);
+    if (PyArray_SIZE(arrays[OFFSETS]) != 3 * bvh->joints || PyArray_SIZE(arrays[END_OFFSETS]) != 3 * bvh->end_sites) {
+        PyErr_SetString(PyExc_ValueError, "offsets and end_sites must hold three numbers an entry");
+        return -1;
+    }
+    bvh->parents = PyArray_DATA(arrays[PARENTS]);
+    bvh->offsets = PyArray_DATA(arrays[OFFSETS]);
+    bvh->end_parents = PyArray_DATA(arrays[END_PARENTS]);
+    bvh->end_offsets = PyArray_DATA(arrays[END_OFFSETS]);
+    bvh->values = PyArray_DATA(arrays[FRAMES]);
+    return 0;
+}
 
 /* Point `names` to the bytes objects of `list`, and copy the channel codes of `codes`, one bytes object a joint. */
 static int borrow_joints(pfnn_bvh *bvh, PyObject *names, PyObject *codes)
 {
-    for (Py_ssize_t j = 0; j < (Py_ssize_t)bvh->joints; j++) {
+    size_t joints = (size_t)bvh->joints;
+    if (PyList_Size(names) != bvh->joints || PyList_Size(codes) != bvh->joints) {
+        PyErr_SetString(PyExc_ValueError, "names, parents and channels must have equal lengths");
+        return -1;
+    }
+    bvh->names = malloc((joints + 1) * sizeof *bvh->names);
+    bvh->channel_counts = malloc(joints + 1);
+    bvh->channels = malloc((joints + 1) * sizeof *bvh->channels);
+    if (!bvh->names || !bvh->channel_counts || !bvh->channels) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t j = 0; j < (Py_ssize_t)joints; j++) {
         PyObject *name = PyList_GetItem(names, j), *code = PyList_GetItem(codes, j);
         char *data;
         Py_ssize_t count;
@@ -227,43 +266,15 @@ PyDoc_STRVAR(write_doc, "bvh_write(names, parents, offsets, channel_codes, end_p
 
 static PyObject *bvh_write(PyObject *Py_UNUSED(module), PyObject *arguments)
 {
-    PyObject *objects[7], *result = NULL;
+    PyObject *names, *codes, *objects[ARRAYS], *result = NULL;
+    PyArrayObject *arrays[ARRAYS] = {NULL};
     pfnn_bvh bvh = {0};
-    if (!PyArg_ParseTuple(arguments, "O!OOO!OOOd:bvh_write", &PyList_Type, &objects[0], &objects[1], &objects[2],
-                          &PyList_Type, &objects[3], &objects[4], &objects[5], &objects[6], &bvh.frame_time))
+    if (!PyArg_ParseTuple(arguments, "O!OOO!OOOd:bvh_write", &PyList_Type, &names, &objects[PARENTS], &objects[OFFSETS],
+                          &PyList_Type, &codes, &objects[END_PARENTS], &objects[END_OFFSETS], &objects[FRAMES],
+                          &bvh.frame_time))
         return NULL;
-
-    PyArrayObject *parents = pfnnc_input(objects[1], NPY_INT32, 1, "parents");
-    PyArrayObject *offsets = pfnnc_input(objects[2], NPY_DOUBLE, 2, "offsets");
-    PyArrayObject *end_parents = pfnnc_input(objects[4], NPY_INT32, 1, "end_sites");
-    PyArrayObject *end_offsets = pfnnc_input(objects[5], NPY_DOUBLE, 2, "end_sites");
-    PyArrayObject *frames = pfnnc_input(objects[6], NPY_DOUBLE, 2, "frames");
-    if (!parents || !offsets || !end_parents || !end_offsets || !frames)
+    if (borrow_arrays(&bvh, arrays, objects) < 0 || borrow_joints(&bvh, names, codes) < 0)
         goto done;
-    bvh.joints = PyArray_DIM(parents, 0);
-    bvh.end_sites = PyArray_DIM(end_parents, 0);
-    bvh.frames = PyArray_DIM(frames, 0);
-    bvh.columns = PyArray_DIM(frames, 1);
-    if (PyList_Size(objects[0]) != bvh.joints || PyList_Size(objects[3]) != bvh.joints
-        || PyArray_SIZE(offsets) != 3 * bvh.joints || PyArray_SIZE(end_offsets) != 3 * bvh.end_sites) {
-        PyErr_SetString(PyExc_ValueError, "names, parents, offsets, channels and end_sites must have equal lengths");
-        goto done;
-    }
-    size_t joints = (size_t)bvh.joints + 1;
-    bvh.names = malloc(joints * sizeof *bvh.names);
-    bvh.channel_counts = malloc(joints);
-    bvh.channels = malloc(joints * sizeof *bvh.channels);
-    if (!bvh.names || !bvh.channel_counts || !bvh.channels) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    if (borrow_joints(&bvh, objects[0], objects[3]) < 0)
-        goto done;
-    bvh.parents = PyArray_DATA(parents);
-    bvh.offsets = PyArray_DATA(offsets);
-    bvh.end_parents = PyArray_DATA(end_parents);
-    bvh.end_offsets = PyArray_DATA(end_offsets);
-    bvh.values = PyArray_DATA(frames);
 
     char *text = NULL;
     size_t size = 0;
@@ -282,11 +293,8 @@ done:
     free(bvh.names); /* the names themselves are Python's */
     free(bvh.channel_counts);
     free(bvh.channels);
-    Py_XDECREF((PyObject *)parents);
-    Py_XDECREF((PyObject *)offsets);
-    Py_XDECREF((PyObject *)end_parents);
-    Py_XDECREF((PyObject *)end_offsets);
-    Py_XDECREF((PyObject *)frames);
+    for (int i = 0; i < ARRAYS; i++)
+        Py_XDECREF((PyObject *)arrays[i]);
     return result;
 }
 

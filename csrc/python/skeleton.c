@@ -15,65 +15,80 @@ static int has_shape(PyArrayObject *array, npy_intp a, npy_intp b, npy_intp c)
     return 1;
 }
 
-static PyObject *forward_kinematics(PyObject *self, PyObject *args)
+/* The arrays of a call, in the order of its arguments; translations may be NULL. */
+enum { PARENTS, OFFSETS, ROOTS, ROTATIONS, TRANSLATIONS, ARRAYS };
+
+static int take_arrays(PyArrayObject *arrays[ARRAYS], PyObject *objects[ARRAYS])
 {
-    (void)self;
-    PyObject *objects[5], *result = NULL;
-    int want_rotations = 0;
-    if (!PyArg_ParseTuple(args, "OOOOOp:forward_kinematics", &objects[0], &objects[1], &objects[2], &objects[3],
-                          &objects[4], &want_rotations))
-        return NULL;
-
-    PyArrayObject *parents = NULL, *offsets = NULL, *roots = NULL, *rotations = NULL, *translations = NULL;
-    PyArrayObject *positions = NULL, *world = NULL;
-    double *workspace = NULL;
-    pfnn_error error;
-    if (!(parents = pfnnc_input(objects[0], NPY_INT32, 1, "parents")) ||
-        !(offsets = pfnnc_input(objects[1], NPY_DOUBLE, 2, "offsets")) ||
-        !(roots = pfnnc_input(objects[2], NPY_DOUBLE, 2, "root_positions")) ||
-        !(rotations = pfnnc_input(objects[3], NPY_DOUBLE, 3, "rotations")) ||
-        (objects[4] != Py_None && !(translations = pfnnc_input(objects[4], NPY_DOUBLE, 3, "translations"))))
-        goto done;
-
-    npy_intp frames = PyArray_DIM(roots, 0), joints = PyArray_DIM(parents, 0);
-    if (!has_shape(offsets, joints, 3, 0) || !has_shape(roots, frames, 3, 0) ||
-        !has_shape(rotations, frames, joints, 4) || (translations && !has_shape(translations, frames, joints, 3))) {
-        PyErr_Format(PyExc_ValueError, "offsets, root_positions, rotations and translations must have shapes that go "
-                                       "with %zd frames and %zd joints", (Py_ssize_t)frames, (Py_ssize_t)joints);
-        goto done;
+    static const char *const names[ARRAYS] = {"parents", "offsets", "root_positions", "rotations", "translations"};
+    static const int dimensions[ARRAYS] = {1, 2, 2, 3, 3};
+    for (int i = 0; i < ARRAYS; i++) {
+        if (i == TRANSLATIONS && objects[i] == Py_None)
+            continue;
+        arrays[i] = pfnnc_input(objects[i], i == PARENTS ? NPY_INT32 : NPY_DOUBLE, dimensions[i], names[i]);
+        if (!arrays[i])
+            return -1;
     }
-    pfnn_skeleton skeleton = {joints, PyArray_DATA(parents), PyArray_DATA(offsets)};
+    npy_intp frames = PyArray_DIM(arrays[ROOTS], 0), joints = PyArray_DIM(arrays[PARENTS], 0);
+    if (has_shape(arrays[OFFSETS], joints, 3, 0) && has_shape(arrays[ROOTS], frames, 3, 0) &&
+        has_shape(arrays[ROTATIONS], frames, joints, 4) &&
+        (!arrays[TRANSLATIONS] || has_shape(arrays[TRANSLATIONS], frames, joints, 3)))
+        return 0;
+    PyErr_Format(PyExc_ValueError, "offsets, root_positions, rotations and translations must have shapes that go "
+                                   "with %zd frames and %zd joints", (Py_ssize_t)frames, (Py_ssize_t)joints);
+    return -1;
+}
+
+/* Positions, or a tuple of positions and world rotations. */
+static PyObject *pose(PyArrayObject *arrays[ARRAYS], int want_rotations)
+{
+    PyObject *positions = NULL, *world = NULL, *result = NULL;
+    double *workspace = NULL;
+    npy_intp shape[3] = {PyArray_DIM(arrays[ROOTS], 0), PyArray_DIM(arrays[PARENTS], 0), 3}, quaternions[3];
+    pfnn_skeleton skeleton = {shape[1], PyArray_DATA(arrays[PARENTS]), PyArray_DATA(arrays[OFFSETS])};
+    pfnn_error error;
     if (pfnn_skeleton_check(&skeleton, &error) != PFNN_OK) {
         pfnnc_raise(&error);
-        goto done;
+        return NULL;
     }
 
-    npy_intp shape[3] = {frames, joints, 3};
-    if (!(positions = (PyArrayObject *)PyArray_SimpleNew(3, shape, NPY_DOUBLE)))
+    quaternions[0] = shape[0], quaternions[1] = shape[1], quaternions[2] = 4;
+    if (!(positions = PyArray_SimpleNew(3, shape, NPY_DOUBLE)) ||
+        (want_rotations && !(world = PyArray_SimpleNew(3, quaternions, NPY_DOUBLE))))
         goto done;
-    shape[2] = 4;
-    if (want_rotations && !(world = (PyArrayObject *)PyArray_SimpleNew(3, shape, NPY_DOUBLE)))
-        goto done;
-    workspace = PyMem_Malloc((size_t)pfnn_skeleton_pose_workspace(joints, frames) * sizeof *workspace + 1);
+    workspace = PyMem_Malloc((size_t)pfnn_skeleton_pose_workspace(shape[1], shape[0]) * sizeof *workspace + 1);
     if (!workspace) {
         PyErr_NoMemory();
         goto done;
     }
 
-    PyThreadState *state = frames * joints > 1000 ? PyEval_SaveThread() : NULL;
-    pfnn_skeleton_pose(PyArray_DATA(positions), world ? PyArray_DATA(world) : NULL, &skeleton, frames,
-                       PyArray_DATA(roots), PyArray_DATA(rotations), translations ? PyArray_DATA(translations) : NULL,
-                       workspace);
+    PyThreadState *state = shape[0] * shape[1] > 1000 ? PyEval_SaveThread() : NULL;
+    pfnn_skeleton_pose(PyArray_DATA((PyArrayObject *)positions), world ? PyArray_DATA((PyArrayObject *)world) : NULL,
+                       &skeleton, shape[0], PyArray_DATA(arrays[ROOTS]), PyArray_DATA(arrays[ROTATIONS]),
+                       arrays[TRANSLATIONS] ? PyArray_DATA(arrays[TRANSLATIONS]) : NULL, workspace);
     if (state)
         PyEval_RestoreThread(state);
-    result = world ? PyTuple_Pack(2, positions, world) : Py_NewRef((PyObject *)positions);
+    result = world ? PyTuple_Pack(2, positions, world) : Py_NewRef(positions);
 
 done:
     PyMem_Free(workspace);
-    PyObject *owned[] = {(PyObject *)parents,   (PyObject *)offsets, (PyObject *)roots, (PyObject *)rotations,
-                         (PyObject *)translations, (PyObject *)positions, (PyObject *)world};
-    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
-        Py_XDECREF(owned[i]);
+    Py_XDECREF(positions);
+    Py_XDECREF(world);
+    return result;
+}
+
+static PyObject *forward_kinematics(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects[ARRAYS], *result = NULL;
+    PyArrayObject *arrays[ARRAYS] = {NULL};
+    int want_rotations = 0;
+    if (!PyArg_ParseTuple(args, "OOOOOp:forward_kinematics", &objects[PARENTS], &objects[OFFSETS], &objects[ROOTS],
+                          &objects[ROTATIONS], &objects[TRANSLATIONS], &want_rotations))
+        return NULL;
+    if (take_arrays(arrays, objects) == 0)
+        result = pose(arrays, want_rotations);
+    for (int i = 0; i < ARRAYS; i++)
+        Py_XDECREF((PyObject *)arrays[i]);
     return result;
 }
 
