@@ -161,50 +161,21 @@ def make_gait_clip(
     (0.0, True)
     """
     kind = _check.option(kind, "kind", KINDS)
-    fps = _check.number(fps, "fps", above=0, most=1000)
-    seconds = _check.number(seconds, "seconds", least=0, most=MOST_SECONDS)
-    frames = int(np.floor(seconds * fps * (1 + 1e-12))) + 1
-    if frames > MOST_FRAMES:
-        raise ValueError(f"seconds * fps must be less than {MOST_FRAMES}, got {seconds * fps:g}")
-    start_foot = _check.option(start_foot, "start_foot", ("left", "right"))
-    heading = _check.number(heading, "heading", least=-FARTHEST, most=FARTHEST)
-    origin = _check.array(origin, "origin", (2,), dtype=np.float64)
-    if (np.abs(origin) > FARTHEST).any():
-        raise ValueError(f"{_check.at('origin', origin, np.abs(origin) > FARTHEST)} is not in [-1e6, 1e6]")
-    variation = _check.number(variation, "variation", least=0, most=2)
-    rng = np.random.default_rng(_check.integer(seed, "seed", least=0))
-    if cadence is not None:
-        cadence = _check.number(cadence, "cadence", least=0.3, most=4.0)
+    stands = kind in ("idle", "kick")
+    if stands and not (speed is None and turn_rate is None and cadence is None):
+        raise ValueError(f"a clip of kind {kind!r} has no speed, turn_rate or cadence")
     if name is not None and not isinstance(name, str):
         raise TypeError(f"name must be a string, got {type(name).__name__}")
-    if kind in ("idle", "kick") and not (speed is None and turn_rate is None and cadence is None):
-        raise ValueError(f"a clip of kind {kind!r} has no speed, turn_rate or cadence")
-
+    start_foot = _check.option(start_foot, "start_foot", ("left", "right"))
+    variation = _check.number(variation, "variation", least=0, most=2)
+    rng = np.random.default_rng(_check.integer(seed, "seed", least=0))
     walk, run = (style.varied(rng, variation) for style in (WALK, RUN))
-    stride = max(1, int(np.ceil(GRID_RATE / fps - 1e-9)))
-    rate = fps * stride
-    margin = int(np.ceil(rate * 1.6 / min(WALK.cadence[0], cadence or np.inf)))
-    times = np.arange(-margin, (frames - 1) * stride + margin + 1) / rate
-    pace = _profile(DEFAULT_SPEED[kind] if speed is None else speed, "speed", times, 0.0, 8.0)
-    turning = _profile(
-        (np.pi / 4 if kind == "turn" else 0.0) if turn_rate is None else turn_rate, "turn_rate", times, -10.0, 10.0
-    )
-    gait = smoothstep((pace - 1.8) / 0.4) if kind == "auto" else np.full(len(times), float(kind == "run"))
-    line = make_timeline(times, pace, turning, gait, cadence, 0.0 if start_foot == "left" else 0.5, heading, origin)
-    shown = margin + stride * np.arange(frames)
-
-    if kind in ("idle", "kick"):
-        left, right = (standing_foot(line, side, walk.width, walk.toe_out) for side in (1, -1))
-        if kind == "kick":
-            left, right = _kick(line, left, right, start_foot)
-    else:
-        left, right = (walking_foot(line, side, walk, run) for side in (1, -1))
-    looks = walk.blend(run, gait)
+    times, shown, fps = _grid(seconds, fps, cadence)
+    line, gait = _line(kind, times, speed, turn_rate, cadence, start_foot, heading, origin)
+    left, right = _feet(kind, line, walk, run, start_foot)
     moods = _moods(times, rng, variation)
-    clip = _pose(line, left, right, looks, moods, shown, fps, kind if name is None else name, kind)
-    moving = ~line.standing[shown]
-    if kind in ("idle", "kick"):
-        moving[:] = False
+    clip = _pose(line, left, right, walk.blend(run, gait), moods, shown, fps, kind if name is None else name, kind)
+    moving = ~line.standing[shown] & (not stands)
     return SyntheticClip(
         clip,
         kind,
@@ -214,8 +185,45 @@ def make_gait_clip(
         np.stack([foot[shown] for side in (left, right) for foot in (side.ankle_planted, side.toe_planted)], axis=1),
         line.path[shown],
         line.yaw[shown],
-        _strikes(line, times, (frames - 1) / fps, kind),
+        _strikes(line, times, (len(shown) - 1) / fps, kind),
     )
+
+
+def _grid(seconds, fps, cadence) -> tuple[np.ndarray, np.ndarray, float]:
+    """Times of a finer grid that goes on beyond both ends of a clip, the indices of the clip's frames in it, their rate."""
+    fps = _check.number(fps, "fps", above=0, most=1000)
+    seconds = _check.number(seconds, "seconds", least=0, most=MOST_SECONDS)
+    frames = int(np.floor(seconds * fps * (1 + 1e-12))) + 1
+    if frames > MOST_FRAMES:
+        raise ValueError(f"seconds * fps must be less than {MOST_FRAMES}, got {seconds * fps:g}")
+    if cadence is not None:
+        cadence = _check.number(cadence, "cadence", least=0.3, most=4.0)
+    stride = max(1, int(np.ceil(GRID_RATE / fps - 1e-9)))
+    margin = int(np.ceil(fps * stride * 1.6 / min(WALK.cadence[0], cadence or np.inf)))  # more than a cycle
+    times = np.arange(-margin, (frames - 1) * stride + margin + 1) / (fps * stride)
+    return times, margin + stride * np.arange(frames), fps
+
+
+def _line(kind, times, speed, turn_rate, cadence, start_foot, heading, origin) -> tuple[Timeline, np.ndarray]:
+    """Where the path leads and when steps fall, and how much of the gait is a run, 0 to 1, at each time."""
+    heading = _check.number(heading, "heading", least=-FARTHEST, most=FARTHEST)
+    origin = _check.array(origin, "origin", (2,), dtype=np.float64)
+    if (np.abs(origin) > FARTHEST).any():
+        raise ValueError(f"{_check.at('origin', origin, np.abs(origin) > FARTHEST)} is not in [-1e6, 1e6]")
+    pace = _profile(DEFAULT_SPEED[kind] if speed is None else speed, "speed", times, 0.0, 8.0)
+    usual = np.pi / 4 if kind == "turn" else 0.0
+    turning = _profile(usual if turn_rate is None else turn_rate, "turn_rate", times, -10.0, 10.0)
+    gait = smoothstep((pace - 1.8) / 0.4) if kind == "auto" else np.full(len(times), float(kind == "run"))
+    first = 0.0 if start_foot == "left" else 0.5
+    return make_timeline(times, pace, turning, gait, cadence, first, heading, origin), gait
+
+
+def _feet(kind: str, line: Timeline, walk, run, start_foot: str) -> tuple[Foot, Foot]:
+    """The left and the right foot at each time."""
+    if kind not in ("idle", "kick"):
+        return walking_foot(line, 1, walk, run), walking_foot(line, -1, walk, run)
+    left, right = (standing_foot(line, side, walk.width, walk.toe_out) for side in (1, -1))
+    return _kick(line, left, right, start_foot) if kind == "kick" else (left, right)
 
 
 def make_demo_clips(seed: int = 0, *, fps: float = 30.0) -> list[SyntheticClip]:
@@ -349,53 +357,52 @@ def _pose(line, left, right, looks, moods, shown, fps, name, kind) -> Clip:
     swing = 2 * np.pi * line.phase
     drive = smoothstep(line.speed / 0.9)  # arms and hips come to rest with the feet
     pelvis, root = _pelvis(line, left, right, looks, moods, swing, drive, kind)
-    drive, swing, moods = drive[shown], swing[shown], moods[:, shown]
+    pelvis, root, drive, swing, moods = pelvis[shown], root[shown], drive[shown], swing[shown], moods[:, shown]
     look = {
         key: np.broadcast_to(getattr(looks, key), len(line.times))[shown]
         for key in vars(looks)
         if key not in ("cadence", "duty")
     }
-    pelvis, root = pelvis[shown], root[shown]
-    phase_cos = drive * np.cos(swing)
-
-    skeleton = synthetic_skeleton()
-    rotations = np.zeros((len(shown), len(skeleton), 4))
-    rotations[..., 0] = 1.0
-
-    def put(joint, *turns):
-        q = turns[0]
-        for turn in turns[1:]:
-            q = quat_mul(q, turn)
-        rotations[:, skeleton.index(joint)] = q
-
-    put("Hips", pelvis)
-    sideways = look["pelvis_roll"] * drive * np.sin(swing)
-    counter = (look["pelvis_yaw"] + look["twist"]) * phase_cos
-    for joint in ("Spine", "Spine1", "Spine2"):
-        bow = (0.4 * look["lean"] + 0.02 * moods[0]) / 3
-        put(joint, _turn(1, counter / 3), _turn(2, sideways / 3), _turn(0, bow))
-    put("Neck", _turn(1, -0.5 * look["twist"] * phase_cos + 0.02 * moods[1]), _turn(0, -0.5 * look["lean"]))
-    put(
-        "Head",
-        _turn(1, -0.5 * look["twist"] * phase_cos + 0.03 * moods[1]),
-        _turn(0, -0.5 * look["lean"] + 0.02 * moods[2]),
-    )
+    turns = {"Hips": pelvis}
+    _turn_trunk(turns, look, moods, drive, swing)
     for side, arm in ((1.0, "Left"), (-1.0, "Right")):
-        back = side * look["arm_swing"] * phase_cos * (1 + 0.05 * moods[2]) + 0.05
-        bend = look["elbow"] * (0.55 + 0.45 * drive) - look["elbow_swing"] * side * phase_cos
-        put(arm + "Shoulder", _turn(1, 0.15 * side * back))
-        put(
-            arm + "Arm",
-            _turn(0, back),
-            _turn(2, np.full(len(shown), -side * 1.36)),
-            _turn(1, -0.1 * side * np.ones(len(shown))),
-        )
-        put(arm + "ForeArm", _turn(1, -side * bend))
-        put(arm + "Hand", _turn(2, np.full(len(shown), -side * 0.05)))
-        put(arm + "Fingers", _turn(2, np.full(len(shown), -side * 0.25)))
+        _turn_arm(turns, look, moods, drive, swing, side, arm)
     for side, foot, leg in ((1, left.sample(shown), "Left"), (-1, right.sample(shown), "Right")):
-        _put_leg(rotations, skeleton, leg, side, foot, pelvis, root)
-    return Clip(skeleton, root, rotations, fps, name)
+        _turn_leg(turns, foot, pelvis, root, side, leg)
+    skeleton = synthetic_skeleton()
+    return Clip(skeleton, root, np.stack([turns[joint] for joint in skeleton.names], axis=1), fps, name)
+
+
+def _turn_trunk(turns, look, moods, drive, swing) -> None:
+    """Spine, neck and head: they turn against the pelvis and keep the eyes ahead."""
+    ahead = drive * np.cos(swing)
+    sideways = look["pelvis_roll"] * drive * np.sin(swing)
+    counter = (look["pelvis_yaw"] + look["twist"]) * ahead
+    bow = (0.4 * look["lean"] + 0.02 * moods[0]) / 3
+    for joint in ("Spine", "Spine1", "Spine2"):
+        turns[joint] = _product(_turn(1, counter / 3), _turn(2, sideways / 3), _turn(0, bow))
+    back = -0.5 * look["twist"] * ahead
+    turns["Neck"] = _product(_turn(1, back + 0.02 * moods[1]), _turn(0, -0.5 * look["lean"]))
+    turns["Head"] = _product(_turn(1, back + 0.03 * moods[1]), _turn(0, -0.5 * look["lean"] + 0.02 * moods[2]))
+
+
+def _turn_arm(turns, look, moods, drive, swing, side: float, arm: str) -> None:
+    """Shoulder to fingers, swinging against the leg of their side."""
+    ahead = drive * np.cos(swing)
+    back = side * look["arm_swing"] * ahead * (1 + 0.05 * moods[2]) + 0.05
+    bend = look["elbow"] * (0.55 + 0.45 * drive) - look["elbow_swing"] * side * ahead
+    still = np.ones(len(swing))
+    turns[arm + "Shoulder"] = _turn(1, 0.15 * side * back)
+    turns[arm + "Arm"] = _product(_turn(0, back), _turn(2, -1.36 * side * still), _turn(1, -0.1 * side * still))
+    turns[arm + "ForeArm"] = _turn(1, -side * bend)
+    turns[arm + "Hand"] = _turn(2, -0.05 * side * still)
+    turns[arm + "Fingers"] = _turn(2, -0.25 * side * still)
+
+
+def _product(first, *others):
+    for other in others:
+        first = quat_mul(first, other)
+    return first
 
 
 def _pelvis(line, left, right, looks, moods, swing, drive, kind):
@@ -431,7 +438,7 @@ def _pelvis(line, left, right, looks, moods, swing, drive, kind):
     return pelvis, root
 
 
-def _put_leg(rotations, skeleton, leg, side, foot: Foot, pelvis, root):
+def _turn_leg(turns, foot: Foot, pelvis, root, side: int, leg: str) -> None:
     """Thigh, shin, foot and toes, so that the ankle stands where the foot is."""
     hip = root + quat_rotate(pelvis, np.array([side * HIP_SIDE, -HIP_DROP, 0.0]))
     hips_forward = quat_rotate(pelvis, np.array([0.0, 0.0, 1.0]))
@@ -440,6 +447,6 @@ def _put_leg(rotations, skeleton, leg, side, foot: Foot, pelvis, root):
     sole = quat_mul(_turn(1, foot.yaw), _turn(0, foot.pitch))
     parent = pelvis
     for joint, world in ((leg + "UpLeg", thigh), (leg + "Leg", shin), (leg + "Foot", sole)):
-        rotations[:, skeleton.index(joint)] = quat_mul(quat_conj(parent), world)
+        turns[joint] = quat_mul(quat_conj(parent), world)
         parent = world
-    rotations[:, skeleton.index(leg + "ToeBase")] = _turn(0, foot.toe_pitch)
+    turns[leg + "ToeBase"] = _turn(0, foot.toe_pitch)
