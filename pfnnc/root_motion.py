@@ -71,32 +71,10 @@ class RootTrack(_core.Track):
     duration: float
 
     def __new__(cls, times, positions, rotations=None, *, loop=True, close_loop=False, max_cycles=1_000_000):
-        times = _check.array(times, "times", ("N",), dtype=np.float64, copy=True)
-        positions = _check.array(positions, "positions", dtype=np.float64, copy=True)
         loop, close_loop = _check.flag(loop, "loop"), _check.flag(close_loop, "close_loop")
         max_cycles = _check.integer(max_cycles, "max_cycles", least=1, most=2**52)
-        if len(times) < 2:
-            raise ValueError(f"times must have at least two keys, got {len(times)}")
-        if times[0] != 0:
-            raise ValueError(f"times[0]={times[0].item()!r} is not 0")
-        if (step := np.diff(times) <= 0).any():
-            i = int(np.argmax(step)) + 1
-            raise ValueError(f"times[{i}]={times[i].item()!r} is not greater than times[{i - 1}]={times[i - 1].item()!r}")
-        if (
-            positions.ndim not in (1, 2)
-            or positions.shape[0] != len(times)
-            or positions.shape[1:] not in ((), (1,), (2,), (3,))
-        ):
-            n = len(times)
-            raise ValueError(f"positions must have shape ({n},) or ({n}, D) with D 1 to 3, got {positions.shape}")
-        if rotations is not None:
-            rotations = _check.array(rotations, "rotations", (len(times), 4), dtype=np.float64, copy=True)
-            if positions.shape[1:] != (3,):
-                raise ValueError(f"positions must have shape ({len(times)}, 3) beside rotations, got {positions.shape}")
-            if (zero := ~rotations.any(axis=1)).any():
-                raise ValueError(f"rotations[{int(np.argmax(zero))}] is a zero quaternion, which is no rotation")
-            rotations /= np.abs(rotations).max(axis=1, keepdims=True)
-            rotations /= np.linalg.norm(rotations, axis=1, keepdims=True)
+        times = _checked_times(times)
+        positions, rotations = _checked_poses(positions, rotations, len(times))
         if close_loop:
             rotations = _close(times, rotations)
 
@@ -104,9 +82,14 @@ class RootTrack(_core.Track):
         for array in (times, positions, rotations):
             if array is not None:
                 array.flags.writeable = False
-        self.times, self.positions, self.rotations = times, positions, rotations
-        self.loop, self.max_cycles, self.duration = loop, max_cycles, float(times[-1])
+        vars(self).update(times=times, positions=positions, rotations=rotations)
+        vars(self).update(loop=loop, max_cycles=max_cycles, duration=float(times[-1]))
         return self
+
+    def __setattr__(self, name: str, value) -> None:
+        if name in RootTrack.__annotations__:  # the core has its own copy
+            raise AttributeError(f"a RootTrack never changes: {name} cannot be set")
+        super().__setattr__(name, value)
 
     def __reduce__(self):
         return _rebuild, (type(self), self.times, self.positions, self.rotations, self.loop, self.max_cycles)
@@ -236,6 +219,34 @@ class RootTrack(_core.Track):
 
 def _rebuild(cls, times, positions, rotations, loop, max_cycles):
     return cls(times, positions, rotations, loop=loop, max_cycles=max_cycles)
+
+
+def _checked_times(times) -> np.ndarray:
+    times = _check.array(times, "times", ("N",), dtype=np.float64, copy=True)
+    if len(times) < 2:
+        raise ValueError(f"times must have at least two keys, got {len(times)}")
+    if times[0] != 0:
+        raise ValueError(f"times[0]={times[0].item()!r} is not 0")
+    if (step := np.diff(times) <= 0).any():
+        i = int(np.argmax(step)) + 1
+        raise ValueError(f"times[{i}]={times[i].item()!r} is not greater than times[{i - 1}]={times[i - 1].item()!r}")
+    return times
+
+
+def _checked_poses(positions, rotations, n: int) -> tuple[np.ndarray, np.ndarray | None]:
+    """Positions and unit rotations of n keys."""
+    positions = _check.array(positions, "positions", dtype=np.float64, copy=True)
+    if positions.ndim not in (1, 2) or positions.shape[0] != n or positions.shape[1:] not in ((), (1,), (2,), (3,)):
+        raise ValueError(f"positions must have shape ({n},) or ({n}, D) with D 1 to 3, got {positions.shape}")
+    if rotations is None:
+        return positions, None
+    rotations = _check.array(rotations, "rotations", (n, 4), dtype=np.float64, copy=True)
+    if positions.shape[1:] != (3,):
+        raise ValueError(f"positions must have shape ({n}, 3) beside rotations, got {positions.shape}")
+    if (zero := ~rotations.any(axis=1)).any():
+        raise ValueError(f"rotations[{int(np.argmax(zero))}] is a zero quaternion, which is no rotation")
+    rotations /= np.abs(rotations).max(axis=1, keepdims=True)  # so that no square overflows or vanishes
+    return positions, rotations / np.linalg.norm(rotations, axis=1, keepdims=True)
 
 
 def _close(times: np.ndarray, rotations: np.ndarray | None) -> np.ndarray:

@@ -418,6 +418,17 @@ def test_shapes_and_kinds():
     assert translation.shape == (2, 3, 3) and rotation.shape == (2, 3, 4)
 
 
+def test_a_track_never_changes():
+    track = RootTrack([0, 1], [[0, 0, 0], [0, 0, 1]], [[1, 0, 0, 0]] * 2)
+    for name in ("times", "positions", "rotations"):
+        with pytest.raises(ValueError, match="read-only"):
+            getattr(track, name)[0] = 0
+    for name in ("times", "positions", "rotations", "loop", "max_cycles", "duration"):
+        with pytest.raises(AttributeError, match=f"{name} cannot be set"):
+            setattr(track, name, getattr(track, name))
+    track.label = "mine"  # a name of the user's own is theirs
+
+
 def test_pickle_keeps_a_track():
 
     for track in (LAB, quarter_circle(), RootTrack([0, 1], [0, 1], loop=False, max_cycles=5)):
