@@ -68,7 +68,7 @@ def make_body(clip: Clip, feet: tuple[list[int], list[int]]) -> Body:
     """``feet``: joints ``([ankle(, toe)], [ankle(, toe)])``. The pelvis is the joint from which both legs hang."""
     skeleton, positions = clip.skeleton, clip.positions()
     parents = skeleton.parents
-    line = [_ancestors(parents, foot[0]) for foot in feet]
+    line = [ancestors(parents, foot[0]) for foot in feet]
     shared = [joint for joint in line[0] if joint in line[1]]
     pelvis = positions[:, shared[0] if shared else 0]
     ankles = positions[:, [foot[0] for foot in feet]]
@@ -85,7 +85,7 @@ def make_body(clip: Clip, feet: tuple[list[int], list[int]]) -> Body:
     return _on_ground(Body(pelvis, ankles, toes, clip.fps, leg))
 
 
-def _ancestors(parents, joint: int) -> list[int]:
+def ancestors(parents, joint: int) -> list[int]:
     line = []
     while joint >= 0:
         line.append(int(joint))

@@ -16,6 +16,7 @@ from .phase_label import Labels
 __all__ = ["load_labels", "load_phase", "save_labels", "save_phase"]
 
 UNITS = {"cycle": 1.0, "pi": 2.0}  # what one cycle is in the file
+MOST_FRAMES = 100_000_000
 LARGEST_STEP = 0.1  # cycles a frame; a greater jump is the end of a walk
 
 
@@ -41,7 +42,7 @@ def load_phase(path: str | os.PathLike, *, unit: str = "cycle", frames: int | No
     phase = np.where(moves[1:] | moves[:-1], (value + 0.5) % 1, np.nan)[: len(value)]
     if frames is None:
         return phase
-    frames = integer(frames, "frames", least=0)
+    frames = integer(frames, "frames", least=0, most=MOST_FRAMES)
     return np.concatenate([phase[:frames], np.full(max(frames - len(phase), 0), np.nan)])
 
 
@@ -113,6 +114,9 @@ def load_labels(path: str | os.PathLike) -> Labels:
             and contacts.dtype == bool
             and cycles.dtype == np.int64
             and all(a.dtype == np.float64 for a in (phase, confidence, left, right))
+            and bool(((confidence >= 0) & (confidence <= 1)).all())
+            and bool(((cycles >= 0) & (cycles <= len(phase))).all())
+            and bool(np.isfinite(left).all() and np.isfinite(right).all())
         )
     except (
         ArithmeticError,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._check import integer, option
-from ._steps import LONGEST_STEP, Body, Swing, find_stances, find_swings, make_body, mended, sound_pieces
+from ._steps import LONGEST_STEP, Body, Swing, ancestors, find_stances, find_swings, make_body, mended, sound_pieces
 from .phase import extract_phase_from_root_y, find_cycles
 from .skeleton import Clip, Skeleton
 
@@ -14,6 +14,7 @@ __all__ = ["Labels", "label_phase"]
 
 LONGEST_REST = 0.6  # s from a strike to the next lift, likewise
 SHORTEST_STEP = 0.12  # s; feet that strike closer together jump
+LEAST_CONFIDENCE = 0.01  # of a step, so that 0 means no phase
 BEYOND = 0.6  # cycles that the phase goes on before the first and after the last strike of a walk
 
 
@@ -97,6 +98,10 @@ def find_joints(skeleton: Skeleton, feet) -> tuple[list[int], list[int]]:
         result.append([_joint(skeleton, joint, name) for joint in joints])
     if result[0][0] == result[1][0]:
         raise ValueError(f"feet must be two joints, got {skeleton.names[result[0][0]]!r} twice")
+    for foot, other in ((result[0], result[1]), (result[1], result[0])):
+        if foot[0] in ancestors(skeleton.parents, other[0]):
+            names = [skeleton.names[joint] for joint in (other[0], foot[0])]
+            raise ValueError(f"feet must be joints of two legs, but {names[0]!r} hangs from {names[1]!r}")
     return result[0], result[1]
 
 
@@ -177,7 +182,7 @@ def _step_confidence(walk: list[Swing], at: np.ndarray) -> np.ndarray:
     usual = np.array([np.median(step[max(k - 3, 0) : k + 4]) for k in range(len(step))])
     even = np.minimum(step, usual) / np.maximum(step, usual)
     steady = np.array([swing.steadiness for swing in walk[1:]])
-    inside = np.clip(steady * even, 0, 1)
+    inside = np.clip(steady * even, LEAST_CONFIDENCE, 1)
     return np.concatenate([[0.5 * inside[0]], inside, [0.5 * inside[-1]]])
 
 

@@ -25,6 +25,8 @@ def plot_labels(clip: Clip, labels: Labels | None = None, *, feet=None, axes=Non
     new figure. Returns them.
     """
     labels = label_phase(clip, feet=feet) if labels is None else labels
+    if not isinstance(labels, Labels):
+        raise TypeError(f"labels must be Labels, got {type(labels).__name__}")
     if len(labels) != len(clip):
         raise ValueError(f"labels must have {len(clip)} frames as clip has, got {len(labels)}")
     if axes is None:
@@ -35,6 +37,7 @@ def plot_labels(clip: Clip, labels: Labels | None = None, *, feet=None, axes=Non
     axes[0].plot(seconds, labels.phase, "k.", markersize=2)
     axes[0].fill_between(seconds, 0, labels.confidence, color="0.85", zorder=0, label="confidence")
     axes[0].set(ylabel="phase", ylim=(0, 1), title=f"{clip.name}: {labels!r}")
+    axes[0].title.set_parse_math(False)  # a name may have dollar signs
     axes[0].legend(loc="upper right")
     axes[1].set(xlabel="s", ylabel="ankle height, m; bars: contacts; lines: strikes")
     axes[2].set(xlabel="phase", ylabel="ankle height, m", xlim=(0, 1))
@@ -101,7 +104,8 @@ def _text(clip: Clip, labels: Labels) -> list[str]:
 
 def _write(clip: Clip, labels: Labels, folder: Path, feet) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
-    name = clip.name or "clip"
+    # a name may be anything, also a way out of the folder
+    name = "".join(c if c.isalnum() or c in " ._-" else "_" for c in clip.name)[:100].strip(" .") or "clip"
     paths = [folder / f"{name}.npz", folder / f"{name}.phase"]
     save_labels(paths[0], labels)
     save_phase(paths[1], labels)
@@ -118,5 +122,7 @@ def _write(clip: Clip, labels: Labels, folder: Path, feet) -> list[Path]:
     FigureCanvasAgg(figure)
     plot_labels(clip, labels, feet=feet, axes=figure.subplots(3, 1))
     paths.append(folder / f"{name}.png")
-    figure.savefig(paths[-1], dpi=80)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # of a name in a script that the font lacks
+        figure.savefig(paths[-1], dpi=80)
     return paths

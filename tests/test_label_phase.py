@@ -270,6 +270,18 @@ def test_phase_is_a_phase_and_cycles_are_its_cycles():
     assert "whole cycles" in repr(labels) and len(labels) == 241
 
 
+def test_a_kick_that_stops_at_its_top_is_no_step():
+    t = np.arange(240) / 60
+    up = np.interp(t, [0.9, 1.1, 1.4, 1.7], [0, 1, 1, 0])
+    left, right = np.zeros((240, 3)), np.zeros((240, 3))
+    left[:, 0], right[:, 0] = 0.1, -0.1
+    left[:, 1], left[:, 2] = 0.8 * up, 0.6 * up
+    right[:, 2] = np.interp(t, [0.3, 0.7], [0, 0.5])  # a step of the other foot before
+    assert np.isnan(pfnnc.label_phase(two_feet(left, right, 60.0)).phase).all()
+    left[:, 1] *= 0.2  # a low one is a step
+    assert not np.isnan(pfnnc.label_phase(two_feet(left, right, 60.0)).phase).all()
+
+
 def test_random_motion_gives_labels():
     rng = np.random.default_rng(0)
     for _ in range(30):
@@ -307,6 +319,8 @@ def test_feet_by_hand():
         ("ab", TypeError),
         (5, TypeError),
         (("LeftFoot", "LeftFoot"), ValueError),
+        (("LeftFoot", "LeftToeBase"), ValueError),
+        (("LeftFoot", "Hips"), ValueError),
         (("nobody", "RightFoot"), ValueError),
         ((99, 3), ValueError),
         ((-1, 3), ValueError),
@@ -526,7 +540,7 @@ def test_files_refused(tmp_path):
     with pytest.raises(TypeError, match="labels must be Labels"):
         pfnnc.save_labels(tmp_path / "a.npz", labels.phase)
     (tmp_path / "a.phase").write_text("0\n")
-    for frames, error in ((-1, ValueError), (2.0, TypeError)):
+    for frames, error in ((-1, ValueError), (2.0, TypeError), (10**12, ValueError)):
         with pytest.raises(error, match="frames"):
             pfnnc.load_phase(tmp_path / "a.phase", frames=frames)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["a.phase"]
@@ -556,6 +570,11 @@ def test_labels_file(tmp_path):
     np.savez(path, contacts=np.zeros((4, 2), bool), **arrays)
     with pytest.raises(ValueError, match="do not fit"):
         pfnnc.load_labels(path)
+    arrays["contacts"] = np.zeros((5, 2), bool)
+    for wrong in (dict(confidence=np.full(5, 1.5)), dict(cycles=np.array([[-4, 3]])), dict(left_strikes=np.array([np.nan]))):
+        np.savez(path, **(arrays | wrong))
+        with pytest.raises(ValueError, match="do not fit"):
+            pfnnc.load_labels(path)
     np.savez(path, phase=np.array([None, 1], dtype=object))
     with pytest.raises(ValueError, match="no file of labels"):
         pfnnc.load_labels(path)
@@ -591,6 +610,11 @@ def test_report(tmp_path):
     assert "half cycles" in pfnnc.label_report(clip, method="root_y")
     assert "0% have a phase" in pfnnc.label_report(pfnnc.make_gait_clip("idle", seconds=2).clip)
     assert "0 frames" in pfnnc.label_report(clip[:0], tmp_path / "empty")
+    for name in ("../../out", "..", "a/b:c", "x" * 500, "\0$x{$"):
+        odd = pfnnc.Clip(clip.skeleton, clip.root_positions, clip.rotations, 30, name)
+        pfnnc.label_report(odd, tmp_path / "odd" / "deep")
+    assert [p.name for p in (tmp_path / "odd").iterdir()] == ["deep"] and not list(tmp_path.glob("out*"))
+    assert len(list((tmp_path / "odd" / "deep").glob("*.npz"))) == 5
 
 
 def test_plot_labels():
@@ -603,4 +627,6 @@ def test_plot_labels():
     assert len(axes) == 3 and pfnnc.plot_labels(clip, pfnnc.label_phase(clip), axes=axes) is axes
     with pytest.raises(ValueError, match="labels must have"):
         pfnnc.plot_labels(clip[:5], pfnnc.label_phase(clip))
+    with pytest.raises(TypeError, match="labels must be Labels"):
+        pfnnc.plot_labels(clip, pfnnc.label_phase(clip).phase)
     pyplot.close("all")
