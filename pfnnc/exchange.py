@@ -70,7 +70,7 @@ def load_safetensors(path: str | os.PathLike, *, beta=None, kernel=None, activat
         with safe_open(path, framework="numpy") as file:
             state = {name: file.get_tensor(name) for name in file.keys()}
             found = json.loads((file.metadata() or {}).get(METADATA, "{}"))
-    except (SafetensorError, json.JSONDecodeError, TypeError) as error:
+    except (SafetensorError, json.JSONDecodeError, TypeError, RecursionError) as error:
         raise ValueError(f"{os.fspath(path)} is no safetensors file: {error}") from None
     options = {"beta": 8.0, "kernel": "rbf", "activation": "relu"}
     if isinstance(found, dict):

@@ -373,9 +373,10 @@ def load_pfnn_folder(path: str | os.PathLike) -> "PFNNFolder":
     """The published weights of PFNN (Holden, Komura, Saito 2017) from a folder as its demo reads them.
 
     The folder holds headerless little-endian float32: ``W0_000.bin``, ``b0_000.bin``, ... for layers 0, 1, 2 and the
-    samples of the phase function (each W as (output, input)), and ``Xmean.bin Xstd.bin Ymean.bin Ystd.bin``. There
-    are 50 samples (the demo's "constant" set, every 50th of a cycle), 10 ("linear") or 4 ("cubic", the control points
-    themselves). The four control points are recovered from 50 or 10 samples by least squares.
+    samples of the phase function (each W as (output, input)), and ``Xmean.bin Xstd.bin Ymean.bin Ystd.bin``. The
+    samples are those of one of the demo's modes: "constant", 50 round the cycle; "linear", every fifth of these, named
+    000, 005, ... or 000 to 009; "cubic", 000, 012, 025, 037 of them, or the control points themselves as 000 to 003.
+    The four control points are recovered from the samples by least squares.
 
     Returns
     -------
@@ -383,9 +384,10 @@ def load_pfnn_folder(path: str | os.PathLike) -> "PFNNFolder":
         ``.model`` (`SimplifiedPFNN` with "catmull_rom", "elu", 4 kernels), ``.x_mean .x_std .y_mean .y_std``, and
         ``.residual``, the largest difference between a sample and the cubic through the control points.
 
-    ``FileNotFoundError`` where a file is missing; ``ValueError`` where sizes do not fit or a number is not finite.
+    ``FileNotFoundError`` where a file is missing; ``ValueError`` where sizes do not fit, a number is not finite, or
+    the samples are those of no set.
     """
-    folder = Path(path)
+    folder = _check.path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"{folder} is no folder")
     stats = {name: _floats(folder / f"{name}.bin") for name in ("Xmean", "Xstd", "Ymean", "Ystd")}
@@ -393,15 +395,18 @@ def load_pfnn_folder(path: str | os.PathLike) -> "PFNNFolder":
     for name, count in (("Xstd", in_dim), ("Ystd", out_dim)):
         if len(stats[name]) != count:
             raise ValueError(f"{folder / name}.bin must have {count} numbers, got {len(stats[name])}")
-    samples = _sample_count(folder)
+    wrong = stats["Xstd"] <= 0
+    if wrong.any():
+        raise ValueError(f"{_check.at(str(folder / 'Xstd.bin'), stats['Xstd'], wrong)} is not greater than 0")
+    names, cycle = _samples(folder)
     hidden = len(_floats(folder / "b0_000.bin"))
-    blend = _core.phase_shares(np.arange(samples) / samples, 4, 1.0, KERNELS.index("catmull_rom"))[0]
+    blend = _core.phase_shares(np.array(names) / cycle, 4, 1.0, KERNELS.index("catmull_rom"))[0]
     solve = np.linalg.pinv(blend)
     model = SimplifiedPFNN(in_dim, out_dim, hidden, 4, kernel="catmull_rom", activation="elu", seed=0)
     residual, sizes = 0.0, (in_dim, hidden, hidden, out_dim)
     for i, (weights, bias) in enumerate(model._views()):
         for letter, view, shape in (("W", weights, (sizes[i + 1], sizes[i])), ("b", bias, (sizes[i + 1],))):
-            table = np.stack([_floats(folder / f"{letter}{i}_{j:03}.bin", shape).ravel() for j in range(samples)])
+            table = np.stack([_floats(folder / f"{letter}{i}_{j:03}.bin", shape).ravel() for j in names])
             points = solve @ table
             residual = max(residual, float(np.abs(blend @ points - table).max()))
             view[...] = points.reshape(4, *shape).swapaxes(1, -1)
@@ -420,11 +425,27 @@ class PFNNFolder:
     residual: float
 
 
-def _sample_count(folder: Path) -> int:
-    for count in (50, 10, 4):
-        if (folder / f"W0_{count - 1:03}.bin").exists():
-            return count
-    raise FileNotFoundError(f"{folder} holds neither W0_049.bin, W0_009.bin nor W0_003.bin")
+SAMPLE_SETS = (  # numbers in the files' names, and how many of them make a cycle
+    ((0, 1, 2, 3), 4),
+    ((0, 12, 25, 37), 50),
+    (tuple(range(10)), 10),
+    (tuple(range(0, 50, 5)), 50),
+    (tuple(range(50)), 50),
+)
+
+
+def _samples(folder: Path) -> tuple[tuple[int, ...], int]:
+    """The set of samples that a folder holds, all of it."""
+    found = {int(path.name[3:6]) for path in folder.glob("W0_[0-9][0-9][0-9].bin")}
+    for names, cycle in SAMPLE_SETS:
+        missing = sorted(set(names) - found)
+        if found <= set(names):
+            if missing:
+                raise FileNotFoundError(
+                    f"{folder} has no W0_{missing[0]:03}.bin: {len(found)} of {len(names)} samples are there"
+                )
+            return names, cycle
+    raise ValueError(f"{folder} must hold 50, 10 or 4 samples W0_000.bin ..., got {len(found)} with W0_{max(found):03}.bin")
 
 
 def _floats(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:

@@ -592,37 +592,97 @@ def test_float16_is_rounded_to_nearest_even():
 # ---- the published weights as files
 
 
-def write_folder(folder, controls, samples, rng):
-    sizes = [(7, 5), (7, 7), (4, 7)]
-    blend = reference.shares(np.arange(samples) / samples, 4, 1, "catmull_rom")
-    for i in range(len(sizes)):
-        for letter, points in zip("Wb", controls[i], strict=True):
-            for j, weights in enumerate(blend):
-                np.tensordot(weights, points, 1).astype("<f4").tofile(folder / f"{letter}{i}_{j:03}.bin")
-    for name, count in (("Xmean", 5), ("Xstd", 5), ("Ymean", 4), ("Ystd", 4)):
-        rng.random(count, np.float32).tofile(folder / f"{name}.bin")
+def write_folder(folder, controls, names=range(50), cycle=50, stats=None):
+    """A folder as the demo of PFNN has it, from control points [(W (4, out, in), b (4, out)), ...]."""
+    blend = reference.shares(np.array(names) / cycle, 4, 1, "catmull_rom")
+    for i, layer in enumerate(controls):
+        for letter, points in zip("Wb", layer, strict=True):
+            for name, weights in zip(names, blend, strict=True):
+                np.tensordot(weights, points, 1).astype("<f4").tofile(folder / f"{letter}{i}_{name:03}.bin")
+    rng, (in_dim, out_dim) = np.random.default_rng(0), (controls[0][0].shape[2], controls[-1][0].shape[1])
+    for name, count in (("Xmean", in_dim), ("Xstd", in_dim), ("Ymean", out_dim), ("Ystd", out_dim)):
+        (stats[name] if stats else rng.uniform(0.1, 1, count)).astype("<f4").tofile(folder / f"{name}.bin")
 
 
-@pytest.mark.parametrize("samples", [50, 10, 4])
-def test_pfnn_folder(tmp_path, samples):
+def control_points():
     rng = np.random.default_rng(0)
-    controls = [(rng.standard_normal((4, o, i)), rng.standard_normal((4, o))) for o, i in ((7, 5), (7, 7), (4, 7))]
-    write_folder(tmp_path, controls, samples, rng)
+    return [(rng.standard_normal((4, o, i)), rng.standard_normal((4, o))) for o, i in ((7, 5), (7, 7), (4, 7))]
+
+
+SETS_OF_SAMPLES = {
+    "constant": (range(50), 50),
+    "linear": (range(10), 10),
+    "linear, the demo's names": (range(0, 50, 5), 50),
+    "control points": (range(4), 4),
+    "cubic, the demo's names": ((0, 12, 25, 37), 50),
+}
+
+
+@pytest.mark.parametrize("kind", SETS_OF_SAMPLES)
+def test_pfnn_folder(tmp_path, kind):
+    names, cycle = SETS_OF_SAMPLES[kind]
+    write_folder(tmp_path, controls := control_points(), names, cycle)
     found = pfnnc.load_pfnn_folder(tmp_path)
     for fc, (weights, bias) in zip((found.model.fc1, found.model.fc2, found.model.fc3), controls, strict=True):
-        np.testing.assert_allclose(fc.weights, weights.swapaxes(1, 2), atol=2e-6)
-        np.testing.assert_allclose(fc.bias, bias, atol=2e-6)
+        np.testing.assert_allclose(fc.weights, weights.swapaxes(1, 2), atol=3e-6)
+        np.testing.assert_allclose(fc.bias, bias, atol=3e-6)
     assert found.residual < 1e-6 and found.x_mean.shape == (5,) and found.y_std.shape == (4,)
     assert (found.model.kernel, found.model.activation) == ("catmull_rom", "elu")
+    for name in names:  # a set with a gap is never taken for a smaller one
+        (tmp_path / f"W0_{name:03}.bin").rename(tmp_path / "aside")
+        with pytest.raises(FileNotFoundError, match="has no W0_"):
+            pfnnc.load_pfnn_folder(tmp_path)
+        (tmp_path / "aside").rename(tmp_path / f"W0_{name:03}.bin")
+    (tmp_path / "W0_050.bin").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"must hold 50, 10 or 4 samples W0_000.bin ..., got \d+ with W0_050.bin"):
+        pfnnc.load_pfnn_folder(tmp_path)
+
+
+def test_a_damaged_pfnn_folder(tmp_path):
+    write_folder(tmp_path, control_points(), range(4), 4)
+    damage = {
+        "empty": lambda data: b"",
+        "one byte less": lambda data: data[:-1],
+        "one number less": lambda data: data[:-4],
+        "one number more": lambda data: data + bytes(4),
+        "NaN": lambda data: np.full(len(data) // 4, np.nan, "<f4").tobytes(),
+    }
+    for file in sorted(tmp_path.iterdir()):
+        whole = file.read_bytes()
+        for change in damage.values():
+            file.write_bytes(change(whole))
+            with pytest.raises(ValueError, match=r"\.bin"):
+                pfnnc.load_pfnn_folder(tmp_path)
+        file.unlink()
+        with pytest.raises(FileNotFoundError):
+            pfnnc.load_pfnn_folder(tmp_path)
+        file.mkdir()
+        with pytest.raises(OSError):
+            pfnnc.load_pfnn_folder(tmp_path)
+        file.rmdir()
+        file.write_bytes(whole)
     (tmp_path / "W1_002.bin").write_bytes(b"123")
     with pytest.raises(ValueError, match="W1_002.bin must hold 49 float32 numbers, 196 bytes, got 3 bytes"):
         pfnnc.load_pfnn_folder(tmp_path)
     np.full(49, np.nan, "<f4").tofile(tmp_path / "W1_002.bin")
     with pytest.raises(ValueError, match=r"W1_002.bin\[0\]=nan is not finite"):
         pfnnc.load_pfnn_folder(tmp_path)
-    (tmp_path / "W1_002.bin").unlink()
-    with pytest.raises(FileNotFoundError):
+    np.float32([1, 0.5, 0, 1, 1]).tofile(tmp_path / "Xstd.bin")
+    with pytest.raises(ValueError, match=r"Xstd.bin\[2\]=0.0 is not greater than 0"):
         pfnnc.load_pfnn_folder(tmp_path)
     for missing in ("none", "W0_000.bin"):
         with pytest.raises(FileNotFoundError):
             pfnnc.load_pfnn_folder(tmp_path / missing)
+    with pytest.raises(TypeError):
+        pfnnc.load_pfnn_folder(3)
+
+
+@pytest.mark.parametrize("kind", ["control points", "cubic, the demo's names"])
+def test_the_published_network_as_a_folder(tmp_path, kind):
+    points = np.load(shared("oracles", "holden_controlpoints_f32.npz"))
+    oracle = np.load(shared("oracles", "oracle_forward_100.npz"))
+    write_folder(tmp_path, [(points[f"W{i}"], points[f"b{i}"]) for i in range(3)], *SETS_OF_SAMPLES[kind], points)
+    found = pfnnc.load_pfnn_folder(tmp_path)
+    y = found.model((oracle["X"] - found.x_mean) / found.x_std, oracle["P"].astype(np.float64) / (2 * np.pi))
+    want = (oracle["Y_exact_cubic_f64"] - points["Ymean"]) / points["Ystd"]
+    assert np.abs(y - want).max() < 2e-5
