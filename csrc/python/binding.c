@@ -1,4 +1,4 @@
-/* binding.c: errors and arrays between the core and Python. */
+/* binding.c: errors, arrays and objects between the core and Python. */
 #include "binding.h"
 
 PyObject *pfnnc_raise(const pfnn_error *error)
@@ -23,6 +23,18 @@ PyObject *pfnnc_raise(const pfnn_error *error)
     }
     PyErr_SetString(type, error->message);
     return NULL;
+}
+
+void *pfnnc_new_object(PyTypeObject *type)
+{
+    return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);
+}
+
+void pfnnc_free_object(PyObject *object)
+{
+    PyTypeObject *type = Py_TYPE(object);
+    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
+    Py_DECREF(type);
 }
 
 PyArrayObject *pfnnc_input(PyObject *object, int type, int dimensions, const char *name)

@@ -31,6 +31,10 @@ PyObject *pfnnc_raise(const pfnn_error *error);
  */
 PyArrayObject *pfnnc_input(PyObject *object, int type, int dimensions, const char *name);
 
+/* A new object of a heap type, zeroed, or NULL with an exception; and what every tp_dealloc of such a type ends with. */
+void *pfnnc_new_object(PyTypeObject *type);
+void pfnnc_free_object(PyObject *object);
+
 /* What `set_num_threads` was told. */
 int pfnnc_num_threads(void);
 

@@ -105,21 +105,6 @@ static PyObject *from_status(pfnn_status status, const pfnn_error *error)
     return status == PFNN_OK ? Py_NewRef(Py_None) : pfnnc_raise(error);
 }
 
-/* a new object of `type`, zeroed, or NULL with an exception */
-static void *new_object(PyTypeObject *type)
-{
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    return allocate(type, 0);
-}
-
-static void release_object(PyObject *self)
-{
-    PyTypeObject *type = Py_TYPE(self);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
-}
-
 /* the type called `name` of this module, as a new reference */
 static PyTypeObject *sibling(const char *name)
 {
@@ -151,7 +136,7 @@ static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (pfnn_clock_init(&clock, duration, rate, tick_rate, play, &error) != PFNN_OK)
         return pfnnc_raise(&error);
 
-    clock_object *self = new_object(type);
+    clock_object *self = pfnnc_new_object(type);
     if (!self)
         return NULL;
     self->clock = clock;
@@ -166,7 +151,7 @@ static void clock_dealloc(PyObject *self)
 {
     Py_XDECREF((PyObject *)((clock_object *)self)->track_type);
     Py_XDECREF((PyObject *)((clock_object *)self)->cursor_type);
-    release_object(self);
+    pfnnc_free_object(self);
 }
 
 static PyObject *clock_advance(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
@@ -235,7 +220,7 @@ static PyObject *clock_consume(PyObject *object, PyObject *const *args, Py_ssize
 static PyObject *clock_cursor(PyObject *object, PyObject *Py_UNUSED(args))
 {
     clock_object *self = (clock_object *)object;
-    cursor_object *cursor = new_object(self->cursor_type);
+    cursor_object *cursor = pfnnc_new_object(self->cursor_type);
     if (!cursor)
         return NULL;
     cursor->owner = (clock_object *)Py_NewRef(object);
@@ -448,7 +433,7 @@ static PyType_Spec clock_spec = {
 static void cursor_dealloc(PyObject *self)
 {
     Py_XDECREF((PyObject *)((cursor_object *)self)->owner);
-    release_object(self);
+    pfnnc_free_object(self);
 }
 
 static PyObject *cursor_consume(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
@@ -490,7 +475,7 @@ static PyObject *crowd_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         !(durations = pfnnc_input(durations_in, NPY_DOUBLE, 1, "durations")))
         return NULL;
     npy_intp count = PyArray_DIM(durations, 0);
-    if (!(rates = pfnnc_input(rates_in, NPY_DOUBLE, 1, "rate")) || !(self = new_object(type)))
+    if (!(rates = pfnnc_input(rates_in, NPY_DOUBLE, 1, "rate")) || !(self = pfnnc_new_object(type)))
         goto done;
     self->track_type = sibling("Track");
     self->clocks = PyMem_Calloc((size_t)(count ? count : 1), sizeof *self->clocks);
@@ -519,7 +504,7 @@ static void crowd_dealloc(PyObject *object)
     crowd_object *self = (crowd_object *)object;
     PyMem_Free(self->clocks);
     Py_XDECREF((PyObject *)self->track_type);
-    release_object(object);
+    pfnnc_free_object(object);
 }
 
 /* Advance all or none: -1, or the first index whose step is refused. */

@@ -281,8 +281,7 @@ static PyObject *clips_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (!PyArg_ParseTuple(args, "O!", &PyTuple_Type, &arrays))
         return NULL;
     const Py_ssize_t n = PyTuple_Size(arrays);
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    Clips *self = (Clips *)allocate(type, 0);
+    Clips *self = pfnnc_new_object(type);
     if (!self)
         return NULL;
     self->arrays = Py_NewRef(arrays);
@@ -318,13 +317,10 @@ static PyObject *clips_new(PyTypeObject *type, PyObject *args, PyObject *keyword
 static void clips_dealloc(PyObject *object)
 {
     Clips *self = (Clips *)object;
-    PyTypeObject *type = Py_TYPE(object);
-    freefunc free_object = (freefunc)PyType_GetSlot(type, Py_tp_free);
     PyMem_Free(self->rows);
     PyMem_Free(self->n_frames);
     Py_XDECREF(self->arrays);
-    free_object(object);
-    Py_DECREF(type);
+    pfnnc_free_object(object);
 }
 
 /* `object` is a writable contiguous array (n, any, dim) of float32 or float64, or an exception. */

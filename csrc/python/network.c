@@ -82,12 +82,10 @@ static PyTypeObject *network_type; /* one for the process: NumPy allows no secon
 
 static void network_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
     for (int i = 0; i < 4; i++)
         free(((Network *)object)->owned[i]);
     Py_XDECREF(((Network *)object)->parameters);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    pfnnc_free_object(object);
 }
 
 static PyObject *network_bind(PyObject *object, PyObject *arguments)

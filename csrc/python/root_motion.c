@@ -69,8 +69,7 @@ static PyObject *track_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         pfnnc_raise(&error);
         goto done;
     }
-    allocfunc allocate = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
-    result = allocate(type, 0);
+    result = pfnnc_new_object(type);
     if (result) {
         ((track_object *)result)->track = track;
         ((track_object *)result)->scalar = scalar;
@@ -86,11 +85,8 @@ done:
 
 static void track_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);
     pfnn_track_destroy(((track_object *)self)->track);
-    freefunc release = (freefunc)PyType_GetSlot(type, Py_tp_free);
-    release(self);
-    Py_DECREF(type);
+    pfnnc_free_object(self);
 }
 
 void *pfnnc_output(PyObject *object, int type, npy_intp items)

@@ -57,13 +57,10 @@ static void close_rollout(Rollout *self)
 
 static void rollout_dealloc(PyObject *object)
 {
-    PyTypeObject *type = Py_TYPE(object);
-
     PyObject_GC_UnTrack(object);
     close_rollout((Rollout *)object);
     rollout_clear(object);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    pfnnc_free_object(object);
 }
 
 static void lock_rollout(Rollout *self)

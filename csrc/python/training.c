@@ -68,11 +68,9 @@ static int real_type(const TrainStep *self)
 static void step_dealloc(PyObject *object)
 {
     TrainStep *self = (TrainStep *)object;
-    PyTypeObject *type = Py_TYPE(object);
     pfnn_trainer_free(self->trainer);
     Py_XDECREF(self->kept);
-    ((freefunc)PyType_GetSlot(type, Py_tp_free))(object);
-    Py_DECREF(type);
+    pfnnc_free_object(object);
 }
 
 static bool read_network(TrainStep *self, PyObject *network, PyObject *const arrays[4])
