@@ -25,6 +25,22 @@ PyObject *pfnnc_raise(const pfnn_error *error)
     return NULL;
 }
 
+int pfnnc_add_type(PyObject *module, PyType_Spec *spec, const char *name)
+{
+    PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);
+    const int status = type ? PyModule_AddObjectRef(module, name, type) : -1;
+    Py_XDECREF(type);
+    return status;
+}
+
+PyTypeObject *pfnnc_type(const char *name)
+{
+    PyObject *module = PyImport_ImportModule("pfnnc._core");
+    PyTypeObject *type = module ? (PyTypeObject *)PyObject_GetAttrString(module, name) : NULL;
+    Py_XDECREF(module);
+    return type;
+}
+
 void *pfnnc_new_object(PyTypeObject *type)
 {
     return ((allocfunc)PyType_GetSlot(type, Py_tp_alloc))(type, 0);

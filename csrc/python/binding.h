@@ -31,6 +31,10 @@ PyObject *pfnnc_raise(const pfnn_error *error);
  */
 PyArrayObject *pfnnc_input(PyObject *object, int type, int dimensions, const char *name);
 
+/* A heap type made and added to the module under its name: 0, or -1 with an exception; and that type as a new reference. */
+int pfnnc_add_type(PyObject *module, PyType_Spec *spec, const char *name);
+PyTypeObject *pfnnc_type(const char *name);
+
 /* A new object of a heap type, zeroed, or NULL with an exception; and what every tp_dealloc of such a type ends with. */
 void *pfnnc_new_object(PyTypeObject *type);
 void pfnnc_free_object(PyObject *object);
@@ -48,6 +52,7 @@ int pfnnc_feature_layout(PyObject *object, void *layout);
 int pfnnc_add_ufuncs(PyObject *module);
 int pfnnc_add_root_motion(PyObject *module);
 int pfnnc_add_clock(PyObject *module);
+int pfnnc_add_crowd(PyObject *module);
 int pfnnc_add_phase(PyObject *module);
 int pfnnc_add_bvh(PyObject *module);
 int pfnnc_add_skeleton(PyObject *module);

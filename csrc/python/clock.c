@@ -1,13 +1,8 @@
-/* clock.c: `_core.LoopClock`, its cursors, and `_core.LoopClocks` for crowds. */
-#include "root_motion.h"
+/* clock.c: `_core.LoopClock` and its cursors. */
+#include "clock.h"
 
 #include <math.h>
 #include <string.h>
-
-#ifndef Py_BEGIN_CRITICAL_SECTION /* only a free-threaded build needs a lock */
-#define Py_BEGIN_CRITICAL_SECTION(object) {
-#define Py_END_CRITICAL_SECTION() }
-#endif
 
 typedef struct clock_object {
     PyObject_HEAD
@@ -20,13 +15,6 @@ typedef struct cursor_object {
     clock_object *owner;
     pfnn_cursor cursor;
 } cursor_object;
-
-typedef struct crowd_object {
-    PyObject_HEAD
-    Py_ssize_t count;
-    pfnn_clock *clocks;
-    PyTypeObject *track_type;
-} crowd_object;
 
 /* ---- arguments ----------------------------------------------------------------------------- */
 
@@ -105,15 +93,6 @@ static PyObject *from_status(pfnn_status status, const pfnn_error *error)
     return status == PFNN_OK ? Py_NewRef(Py_None) : pfnnc_raise(error);
 }
 
-/* the type called `name` of this module, as a new reference */
-static PyTypeObject *sibling(const char *name)
-{
-    PyObject *module = PyImport_ImportModule("pfnnc._core");
-    PyTypeObject *type = module ? (PyTypeObject *)PyObject_GetAttrString(module, name) : NULL;
-    Py_XDECREF(module);
-    return type;
-}
-
 /* ---- LoopClock ----------------------------------------------------------------------------- */
 
 static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
@@ -140,8 +119,8 @@ static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keyword
     if (!self)
         return NULL;
     self->clock = clock;
-    self->track_type = sibling("Track");
-    self->cursor_type = self->track_type ? sibling("LoopCursor") : NULL;
+    self->track_type = pfnnc_type("Track");
+    self->cursor_type = self->track_type ? pfnnc_type("LoopCursor") : NULL;
     if (!self->cursor_type)
         Py_CLEAR(self);
     return (PyObject *)self;
@@ -230,7 +209,7 @@ static PyObject *clock_cursor(PyObject *object, PyObject *Py_UNUSED(args))
     return (PyObject *)cursor;
 }
 
-/* what `state` writes: a mark, the clocks as they are in memory, and a checksum of them */
+/* what `state` writes, of one clock or a crowd: a mark, the clocks as they are in memory, and a checksum of them */
 static const char state_mark[8] = {'p', 'f', 'n', 'n', 'c', 'L', 'C', 1};
 
 /* FNV-1a of 64 bits */
@@ -242,7 +221,7 @@ static uint64_t checksum(const char *bytes, Py_ssize_t size)
     return sum;
 }
 
-static PyObject *clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
+PyObject *pfnnc_clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
 {
     Py_ssize_t mark = sizeof state_mark, size = count * (Py_ssize_t)sizeof *clocks;
     PyObject *bytes = PyBytes_FromStringAndSize(NULL, mark + size + (Py_ssize_t)sizeof(uint64_t));
@@ -256,7 +235,7 @@ static PyObject *clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
     return bytes;
 }
 
-static int clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
+int pfnnc_clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
 {
     if (!PyBytes_Check(bytes)) {
         PyErr_Format(PyExc_TypeError, "state must be bytes, got %R", (PyObject *)Py_TYPE(bytes));
@@ -285,7 +264,7 @@ static int clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
 
 static PyObject *clock_state(PyObject *object, PyObject *Py_UNUSED(args))
 {
-    return clocks_state(&((clock_object *)object)->clock, 1);
+    return pfnnc_clocks_state(&((clock_object *)object)->clock, 1);
 }
 
 static PyObject *clock_restore(PyObject *object, PyObject *const *args, Py_ssize_t count, PyObject *keywords)
@@ -295,7 +274,7 @@ static PyObject *clock_restore(PyObject *object, PyObject *const *args, Py_ssize
     if (!bytes)
         return NULL;
     Py_BEGIN_CRITICAL_SECTION(object);
-    status = clocks_restore(&((clock_object *)object)->clock, 1, bytes);
+    status = pfnnc_clocks_restore(&((clock_object *)object)->clock, 1, bytes);
     Py_END_CRITICAL_SECTION();
     return status < 0 ? NULL : Py_NewRef(Py_None);
 }
@@ -463,227 +442,7 @@ static PyType_Spec cursor_spec = {
     .slots = cursor_slots,
 };
 
-/* ---- LoopClocks ---------------------------------------------------------------------------- */
-
-static PyObject *crowd_new(PyTypeObject *type, PyObject *args, PyObject *keywords)
-{
-    static char *names[] = {"durations", "rates", NULL};
-    PyObject *durations_in, *rates_in;
-    PyArrayObject *durations = NULL, *rates = NULL;
-    crowd_object *self = NULL;
-    if (!PyArg_ParseTupleAndKeywords(args, keywords, "OO", names, &durations_in, &rates_in) ||
-        !(durations = pfnnc_input(durations_in, NPY_DOUBLE, 1, "durations")))
-        return NULL;
-    npy_intp count = PyArray_DIM(durations, 0);
-    if (!(rates = pfnnc_input(rates_in, NPY_DOUBLE, 1, "rate")) || !(self = pfnnc_new_object(type)))
-        goto done;
-    self->track_type = sibling("Track");
-    self->clocks = PyMem_Calloc((size_t)(count ? count : 1), sizeof *self->clocks);
-    self->count = count;
-    if (!self->clocks)
-        PyErr_NoMemory();
-    for (npy_intp i = 0; self->clocks && i < count; i++) {
-        pfnn_error error;
-        const double *rate = PyArray_DATA(rates), *duration = PyArray_DATA(durations);
-        if (pfnn_clock_init(self->clocks + i, duration[i], rate[PyArray_DIM(rates, 0) == count ? i : 0], 0, PFNN_PLAY_LOOP,
-                            &error) != PFNN_OK) {
-            pfnnc_raise(&error);
-            break;
-        }
-    }
-    if (PyErr_Occurred())
-        Py_CLEAR(self);
-done:
-    Py_XDECREF((PyObject *)durations);
-    Py_XDECREF((PyObject *)rates);
-    return (PyObject *)self;
-}
-
-static void crowd_dealloc(PyObject *object)
-{
-    crowd_object *self = (crowd_object *)object;
-    PyMem_Free(self->clocks);
-    Py_XDECREF((PyObject *)self->track_type);
-    pfnnc_free_object(object);
-}
-
-/* Advance all or none: -1, or the first index whose step is refused. */
-static PyObject *crowd_advance(PyObject *object, PyObject *dt_in)
-{
-    crowd_object *self = (crowd_object *)object;
-    PyArrayObject *dt_array = pfnnc_input(dt_in, NPY_DOUBLE, 1, "dt");
-    if (!dt_array)
-        return NULL;
-    const double *dt = PyArray_DATA(dt_array);
-    npy_intp step = PyArray_DIM(dt_array, 0) == self->count ? 1 : 0, i;
-    for (i = 0; i < self->count; i++) { // well inside of what a clock can do, so that the second pass cannot fail
-        const pfnn_clock *clock = self->clocks + i;
-        double cycles = dt[i * step] * clock->rate / clock->duration;
-        if (!(cycles < 1e15 && cycles > -1e15) || clock->now.cycle > INT64_C(1) << 61 || clock->now.cycle < -(INT64_C(1) << 61))
-            break;
-    }
-    if (i == self->count) {
-        Py_BEGIN_CRITICAL_SECTION(object);
-        for (i = 0; i < self->count; i++)
-            pfnn_clock_advance(self->clocks + i, dt[i * step], NULL);
-        Py_END_CRITICAL_SECTION();
-        i = -1;
-    }
-    Py_DECREF((PyObject *)dt_array);
-    return PyLong_FromLongLong(i);
-}
-
-static PyObject *crowd_seek(PyObject *object, PyObject *args)
-{
-    crowd_object *self = (crowd_object *)object;
-    PyObject *t_in, *index_in, *result = NULL;
-    PyArrayObject *t = NULL, *index = NULL;
-    if (!PyArg_ParseTuple(args, "OO", &t_in, &index_in))
-        return NULL;
-    if (!(t = pfnnc_input(t_in, NPY_DOUBLE, 1, "t")) || !(index = pfnnc_input(index_in, NPY_INT64, 1, "index")))
-        goto done;
-    npy_intp i, n = PyArray_DIM(index, 0);
-    const int64_t *who = PyArray_DATA(index);
-    const double *to = PyArray_DATA(t);
-    for (i = 0; i < n && PyArray_DIM(t, 0) == n; i++) {
-        if (who[i] < 0 || who[i] >= self->count)
-            break;
-        pfnn_clock trial = self->clocks[who[i]];
-        if (pfnn_clock_seek(&trial, to[i], NULL) != PFNN_OK)
-            break;
-    }
-    if (i == n) {
-        for (i = 0; i < n; i++)
-            pfnn_clock_seek(self->clocks + who[i], to[i], NULL);
-        i = -1;
-    }
-    result = PyLong_FromLongLong(i);
-done:
-    Py_XDECREF((PyObject *)t);
-    Py_XDECREF((PyObject *)index);
-    return result;
-}
-
-/* tracks: a list of tracks of one kind; which (n,): the track of each character; outputs (n, D) and (n, 4) or None */
-static PyObject *crowd_consume(PyObject *object, PyObject *args)
-{
-    crowd_object *self = (crowd_object *)object;
-    PyObject *tracks_in, *which_in, *translations_in, *rotations_in, *result = NULL;
-    PyArrayObject *which = NULL;
-    const pfnn_track **tracks = NULL;
-    if (!PyArg_ParseTuple(args, "O!OOO", &PyList_Type, &tracks_in, &which_in, &translations_in, &rotations_in))
-        return NULL;
-    Py_ssize_t kinds = PyList_Size(tracks_in);
-    if (!(which = pfnnc_input(which_in, NPY_INT64, 1, "which")))
-        return NULL;
-    if (!(tracks = PyMem_Malloc((size_t)(kinds ? kinds : 1) * sizeof *tracks))) {
-        PyErr_NoMemory();
-        goto done;
-    }
-    for (Py_ssize_t i = 0; i < kinds; i++) {
-        track_object *track = pfnnc_track(PyList_GetItem(tracks_in, i), self->track_type, "tracks");
-        if (!track)
-            goto done;
-        tracks[i] = track->track;
-    }
-    const int64_t *kind = PyArray_DATA(which);
-    npy_intp bad = PyArray_DIM(which, 0) == self->count ? -1 : 0;
-    for (npy_intp i = 0; bad < 0 && i < self->count; i++)
-        if (kind[i] < 0 || kind[i] >= kinds)
-            bad = i;
-    int dimensions = kinds ? pfnn_track_dimensions(tracks[0]) : 0;
-    bool rotates = kinds && pfnn_track_rotates(tracks[0]);
-    if (bad < 0) {
-        double *moved = pfnnc_output(translations_in, NPY_DOUBLE, self->count * dimensions), *turned = NULL;
-        if (!moved || (rotates && !(turned = pfnnc_output(rotations_in, NPY_DOUBLE, self->count * 4))))
-            goto done;
-        Py_BEGIN_CRITICAL_SECTION(object);
-        for (npy_intp i = 0; i < self->count; i++)
-            pfnn_clock_consume(moved + i * dimensions, turned ? turned + 4 * i : NULL, self->clocks + i, NULL, tracks[kind[i]]);
-        Py_END_CRITICAL_SECTION();
-    }
-    result = PyLong_FromLongLong(bad);
-done:
-    PyMem_Free(tracks);
-    Py_XDECREF((PyObject *)which);
-    return result;
-}
-
-/* (time (n,), cycle (n,), phase (n,)) */
-static PyObject *crowd_now(PyObject *object, PyObject *Py_UNUSED(args))
-{
-    crowd_object *self = (crowd_object *)object;
-    npy_intp n = self->count;
-    PyObject *times = PyArray_SimpleNew(1, &n, NPY_DOUBLE), *cycles = PyArray_SimpleNew(1, &n, NPY_INT64);
-    PyObject *phases = PyArray_SimpleNew(1, &n, NPY_DOUBLE), *result = NULL;
-    if (times && cycles && phases) {
-        double *time = PyArray_DATA((PyArrayObject *)times), *phase = PyArray_DATA((PyArrayObject *)phases);
-        int64_t *cycle = PyArray_DATA((PyArrayObject *)cycles);
-        for (npy_intp i = 0; i < n; i++) {
-            time[i] = pfnn_clock_time(self->clocks + i);
-            cycle[i] = self->clocks[i].now.cycle;
-            phase[i] = pfnn_clock_phase(self->clocks + i);
-        }
-        result = PyTuple_Pack(3, times, cycles, phases);
-    }
-    Py_XDECREF(times);
-    Py_XDECREF(cycles);
-    Py_XDECREF(phases);
-    return result;
-}
-
-static PyObject *crowd_state(PyObject *object, PyObject *Py_UNUSED(args))
-{
-    return clocks_state(((crowd_object *)object)->clocks, ((crowd_object *)object)->count);
-}
-
-static PyObject *crowd_restore(PyObject *object, PyObject *bytes)
-{
-    crowd_object *self = (crowd_object *)object;
-    return clocks_restore(self->clocks, self->count, bytes) < 0 ? NULL : Py_NewRef(Py_None);
-}
-
-static Py_ssize_t crowd_length(PyObject *object)
-{
-    return ((crowd_object *)object)->count;
-}
-
-static PyMethodDef crowd_methods[] = {
-    {"_advance", crowd_advance, METH_O, NULL},
-    {"_seek", crowd_seek, METH_VARARGS, NULL},
-    {"_consume", crowd_consume, METH_VARARGS, NULL},
-    {"_now", crowd_now, METH_NOARGS, NULL},
-    {"state", crowd_state, METH_NOARGS, "state($self, /)\n--\n\nEverything about the clocks as bytes."},
-    {"restore", crowd_restore, METH_O, "restore($self, state, /)\n--\n\nGo on from what `state` returned."},
-    {NULL, NULL, 0, NULL},
-};
-
-static PyType_Slot crowd_slots[] = {
-    {Py_tp_doc, (void *)"The core of LoopClocks."},
-    {Py_tp_new, (void *)crowd_new},
-    {Py_tp_dealloc, (void *)crowd_dealloc},
-    {Py_tp_methods, (void *)crowd_methods},
-    {Py_sq_length, (void *)crowd_length},
-    {0, NULL},
-};
-
-static PyType_Spec crowd_spec = {
-    .name = "pfnnc._core.LoopClocks",
-    .basicsize = sizeof(crowd_object),
-    .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE,
-    .slots = crowd_slots,
-};
-
 int pfnnc_add_clock(PyObject *module)
 {
-    PyType_Spec *specs[] = {&clock_spec, &cursor_spec, &crowd_spec};
-    const char *names[] = {"LoopClock", "LoopCursor", "LoopClocks"};
-    for (int i = 0; i < 3; i++) {
-        PyObject *type = PyType_FromModuleAndSpec(module, specs[i], NULL);
-        int status = type ? PyModule_AddObjectRef(module, names[i], type) : -1;
-        Py_XDECREF(type);
-        if (status < 0)
-            return -1;
-    }
-    return 0;
+    return pfnnc_add_type(module, &clock_spec, "LoopClock") < 0 || pfnnc_add_type(module, &cursor_spec, "LoopCursor") < 0 ? -1 : 0;
 }

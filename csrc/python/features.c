@@ -552,10 +552,5 @@ static PyMethodDef functions[] = {
 
 int pfnnc_add_features(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&clips_spec);
-    if (!type)
-        return -1;
-    const int status = PyModule_AddObjectRef(module, "ClipArrays", type);
-    Py_DECREF(type);
-    return status < 0 ? -1 : PyModule_AddFunctions(module, functions);
+    return pfnnc_add_type(module, &clips_spec, "ClipArrays") < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }

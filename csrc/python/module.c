@@ -5,7 +5,7 @@
 static int execute(PyObject *module)
 {
     static int (*const topics[])(PyObject *) = {
-        pfnnc_add_ufuncs,   pfnnc_add_root_motion, pfnnc_add_clock,   pfnnc_add_phase,
+        pfnnc_add_ufuncs,   pfnnc_add_root_motion, pfnnc_add_clock,    pfnnc_add_crowd,   pfnnc_add_phase,
         pfnnc_add_bvh,      pfnnc_add_skeleton,    pfnnc_add_features, pfnnc_add_network, pfnnc_add_layers,
         pfnnc_add_training, pfnnc_add_synthesis,   pfnnc_add_control,
     };

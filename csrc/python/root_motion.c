@@ -263,8 +263,5 @@ static PyType_Spec track_spec = {
 
 int pfnnc_add_root_motion(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &track_spec, NULL);
-    int status = type ? PyModule_AddObjectRef(module, "Track", type) : -1;
-    Py_XDECREF(type);
-    return status;
+    return pfnnc_add_type(module, &track_spec, "Track");
 }

@@ -706,9 +706,5 @@ static PyType_Spec rollout_spec = {
 
 int pfnnc_add_synthesis(PyObject *module)
 {
-    PyObject *type = PyType_FromModuleAndSpec(module, &rollout_spec, NULL);
-    int result = type ? PyModule_AddType(module, (PyTypeObject *)type) : -1;
-
-    Py_XDECREF(type);
-    return result;
+    return pfnnc_add_type(module, &rollout_spec, "Rollout");
 }

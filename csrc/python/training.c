@@ -454,8 +454,5 @@ static PyMethodDef functions[] = {
 
 int pfnnc_add_training(PyObject *module)
 {
-    PyObject *type = PyType_FromSpec(&step_spec);
-    int status = type ? PyModule_AddObjectRef(module, "TrainStep", type) : -1;
-    Py_XDECREF(type);
-    return status < 0 ? -1 : PyModule_AddFunctions(module, functions);
+    return pfnnc_add_type(module, &step_spec, "TrainStep") < 0 ? -1 : PyModule_AddFunctions(module, functions);
 }
