@@ -15,7 +15,7 @@ import numpy as np
 from . import _check
 from .phase import find_cycles
 from .phase_label import label_phase
-from .rotation import quat_mean, quat_mul, quat_normalize, quat_slerp, quat_unroll, quat_yaw
+from .rotation import from_yaw, quat_mean, quat_mul, quat_normalize, quat_slerp, quat_unroll, quat_yaw
 from .skeleton import Clip
 
 __all__ = ["Blended", "BlendTree", "Cycle"]
@@ -196,7 +196,7 @@ class BlendTree:
         root = origin + np.concatenate([np.zeros((1, 3)), np.cumsum(moved, axis=0)])[:n]
         root[:, 1] += height
         rotations = self._poses(weights, now)
-        rotations[:, 0] = quat_mul(_about_y(heading[:n]), rotations[:, 0])
+        rotations[:, 0] = quat_mul(from_yaw(heading[:n]), rotations[:, 0])
         return Blended(Clip(self.skeleton, root, rotations, fps, "blend"), now, weights)
 
     def _poses(self, weights, phase) -> np.ndarray:
@@ -263,15 +263,10 @@ def _motion(clip: Clip, phase, i: int) -> _Motion | None:
     ahead = moved[..., 2] * np.cos(facing) + moved[..., 0] * np.sin(facing)
     left = moved[..., 0] * np.cos(facing) - moved[..., 2] * np.sin(facing)
     pose = _poses_at(clip.rotations, edges[:, :-1])
-    pose[:, :, 0] = quat_mul(_about_y(-heading[:, :-1]), pose[:, :, 0])
+    pose[:, :, 0] = quat_mul(from_yaw(-heading[:, :-1]), pose[:, :, 0])
     duration = float((cycles[:, 1] - cycles[:, 0]).mean() / clip.fps)
     step = np.stack([left.mean(axis=0), ahead.mean(axis=0)], axis=1)
     return _Motion(duration, step, float(turn.mean()), root[:, :-1, 1].mean(axis=0), quat_mean(pose, axis=0))
-
-
-def _about_y(angle: np.ndarray) -> np.ndarray:
-    half = 0.5 * angle
-    return np.stack([np.cos(half), 0 * half, np.sin(half), 0 * half], axis=-1)
 
 
 def _bin_edges(phase: np.ndarray, begin: float, end: float) -> np.ndarray:
@@ -284,7 +279,7 @@ def _bin_edges(phase: np.ndarray, begin: float, end: float) -> np.ndarray:
 def _pose(clip: Clip, duration: float) -> _Motion:
     """A clip that stands, as a cycle in which nothing moves."""
     rotations = clip.rotations.copy()
-    rotations[:, 0] = quat_mul(_about_y(-quat_yaw(rotations[:, 0])), rotations[:, 0])
+    rotations[:, 0] = quat_mul(from_yaw(-quat_yaw(rotations[:, 0])), rotations[:, 0])
     pose = np.repeat(quat_mean(rotations, axis=0)[None], BINS, axis=0)
     height = np.full(BINS, clip.root_positions[:, 1].mean())
     return _Motion(duration, np.zeros((BINS, 2)), 0.0, height, pose)

@@ -112,7 +112,7 @@ def foot_skate(ankles, contacts, fps, *, threshold: float = 0.24, trim: int = 0)
     >>> foot_skate(ankles, np.ones((4, 1), bool), 30)
     0.3333333333333333
     """
-    ankles, contacts = _feet(ankles, contacts)
+    ankles, contacts = feet_and_contacts(ankles, contacts)
     fps = _check.number(fps, "fps", above=0)
     threshold = _check.number(threshold, "threshold", least=0)
     trim = _check.integer(trim, "trim", least=0)
@@ -134,7 +134,7 @@ def foot_slide(ankles, contacts, *, trim: int = 0) -> np.ndarray:
     >>> foot_slide(ankles, np.ones((26, 1), bool)).round(6)
     array([100.])
     """
-    ankles, contacts = _feet(ankles, contacts)
+    ankles, contacts = feet_and_contacts(ankles, contacts)
     trim = _check.integer(trim, "trim", least=0)
     step = np.linalg.norm(np.diff(ankles[..., HORIZONTAL], axis=0), axis=-1)
     slides = []
@@ -146,7 +146,7 @@ def foot_slide(ankles, contacts, *, trim: int = 0) -> np.ndarray:
     return 1000 * np.array([slide for of_foot in slides for slide in of_foot])
 
 
-def _feet(ankles, contacts):
+def feet_and_contacts(ankles, contacts):
     ankles = _numbers(ankles, "ankles", (None, None, 3), dtype=np.float64)
     contacts = bools(contacts, "contacts")
     if contacts.shape != ankles.shape[:2]:

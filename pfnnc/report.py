@@ -14,10 +14,10 @@ import numpy as np
 from . import _check
 from ._files import written_whole
 from .metrics import (
-    _feet,
     cadence_error,
     drift_per_metre,
     end_drift,
+    feet_and_contacts,
     foot_skate,
     foot_slide,
     joint_amplitude,
@@ -286,7 +286,7 @@ def _foot_metrics(values, fps, places, contacts) -> str:
             "found in each clip: less than 0.02 m above its own floor, from under 0.15 m/s until over 0.24 m/s, 0.1 s or longer"
         )
     else:
-        given = _feet(places[1], contacts)[1]
+        given = feet_and_contacts(places[1], contacts)[1]
         on = [given, given]
         words = "as given, the same for both columns"
     pairs = list(zip(places, on, strict=True))

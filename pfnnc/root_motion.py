@@ -13,7 +13,7 @@ import numpy as np
 
 from . import _check, _core
 from ._core import LoopClock, LoopCursor
-from .rotation import exp_map_to_quat, quat_conj, quat_mul, quat_rotate, quat_slerp, quat_to_exp_map, quat_yaw
+from .rotation import exp_map_to_quat, from_yaw, quat_conj, quat_mul, quat_rotate, quat_slerp, quat_to_exp_map, quat_yaw
 
 if TYPE_CHECKING:
     from .skeleton import Clip
@@ -116,7 +116,7 @@ class RootTrack(_core.Track):
         positions, rotations = np.array(clip.root_positions, np.float64), None
         if mode == "planar":
             positions[:, 1] = 0
-            rotations = _yaw_rotation(quat_yaw(clip.rotations[:, 0]))
+            rotations = from_yaw(quat_yaw(clip.rotations[:, 0]))
         elif mode == "full":
             rotations = clip.rotations[:, 0]
         return cls(times, positions, rotations, loop=loop, close_loop=close_loop)
@@ -258,12 +258,7 @@ def _close(times: np.ndarray, rotations: np.ndarray | None) -> np.ndarray:
         raise ValueError(
             f"close_loop=True takes off a heading error of at most 30 degrees, but the clip turns by {np.degrees(error):.1f}"
         )
-    return quat_mul(_yaw_rotation(-error * times / times[-1]), rotations)
-
-
-def _yaw_rotation(yaw: np.ndarray) -> np.ndarray:
-    zero = np.zeros_like(yaw)
-    return np.stack([np.cos(yaw / 2), zero, np.sin(yaw / 2), zero], axis=-1)
+    return quat_mul(from_yaw(-error * times / times[-1]), rotations)
 
 
 def _broadcast(**arrays: np.ndarray) -> list[np.ndarray]:

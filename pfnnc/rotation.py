@@ -148,3 +148,10 @@ def exp_map_unroll(r: ArrayLike, axis: int = 0) -> np.ndarray:
     """
     moved, axis = _along(r, "r", axis, 3)
     return np.moveaxis(_core._exp_map_unroll(moved), -2, axis)
+
+
+def from_yaw(yaw: np.ndarray) -> np.ndarray:
+    """(..., 4) turns about +y: what `quat_yaw` undoes."""
+    half = 0.5 * np.asarray(yaw, np.float64)
+    zero = np.zeros_like(half)
+    return np.stack([np.cos(half), zero, np.sin(half), zero], axis=-1)
