@@ -55,6 +55,8 @@ def compare_methods(args: argparse.Namespace) -> None:
     if not targets:
         raise Failure("name clips to follow: none was held out in training")
     rng = np.random.default_rng(args.seed)
+    if not args.trials:
+        raise Failure("--trials 0: expected at least one pair to show")
     pairs = list(_pairs(trained, tree, targets, Reading.of(args), args.seconds, args.trials))
     if not pairs:
         raise Failure("no clip is long enough; try fewer --seconds")

@@ -17,7 +17,7 @@ from .cli_read import (
     Failure,
     Reading,
     add_reading,
-    find_files,
+    find_file,
     is_model,
     kind_of,
     new_file,
@@ -80,7 +80,7 @@ def export_file(args: argparse.Namespace) -> None:
 
 
 def _export_clip(args: argparse.Namespace, output: str, ending: str) -> None:
-    path = find_files([args.source])[0]
+    path = find_file(args.source)
     if ending in MODEL_ENDINGS:
         raise Failure(f"{path}: that is no model, and only one can be written as {ending}")
     if ending not in CLIP_ENDINGS:

@@ -12,6 +12,7 @@ from .cli_read import (
     Reading,
     add_reading,
     feet_of,
+    find_file,
     find_files,
     is_model,
     kind_of,
@@ -72,10 +73,7 @@ def inspect_files(args: argparse.Namespace) -> None:
         if kind is not None:
             {"checkpoint": _print_checkpoint, "network": _print_network}.get(kind, _print_model)(path)
             continue
-        (found,) = find_files([path])[:1] if Path(path).is_file() else (Path(path),)
-        if not found.exists():
-            raise Failure(f"{path}: no such file or folder")
-        print(describe(found))
+        print(describe(path if Path(path).is_dir() else find_file(path)))
 
 
 def _print_checkpoint(path: str) -> None:
@@ -120,7 +118,7 @@ def label_files(args: argparse.Namespace) -> None:
 
 def root_motion(args: argparse.Namespace) -> None:
     """Say what the root of a clip does over loops: length, stride, the cycle's transform, the seam, a displacement."""
-    (clip,), _ = read_told(find_files([args.clip])[:1], Reading.of(args))
+    (clip,), _ = read_told([find_file(args.clip)], Reading.of(args))
     track = RootTrack.from_clip(clip, args.mode, loop=not args.once, close_loop=args.close_loop)
     end = args.t1 if args.t1 is not None else args.t0 + 10 * track.duration
     print(f"duration  {track.duration:.4f} s, {len(clip)} frames at {clip.fps:g} fps")
@@ -157,10 +155,7 @@ def view_files(args: argparse.Namespace) -> None:
         output = args.output or Path(Path(paths[0]).name).with_suffix(".html")
     if len(paths) > 2:
         raise Failure(f"one or two clips can be shown, got {len(paths)}")
-    files = [Path(path) for path in paths]
-    for file in files:
-        if file.is_dir():
-            raise Failure(f"{file}: that is a folder; name a BVH file")
+    files = [find_file(path) for path in paths]
     target = new_file(output, args.force, files)
     reading = Reading.of(args)
     clips = [read_told([file], reading)[0][0] for file in files]

@@ -19,6 +19,7 @@ from .cli_read import (
     add_reading,
     count,
     feet_of,
+    find_file,
     find_files,
     is_model,
     labelled,
@@ -336,7 +337,7 @@ def synthesize_motion(args: argparse.Namespace) -> None:
     reading = Reading.of(args) if args.start else AS_WRITTEN
     output = args.output or (trained.folder or Path(".")) / "synth.bvh"
     target = new_file(output, args.force, [path, args.model])
-    clip, phase = at_rate(trained, find_files([str(path)])[0], reading)
+    clip, phase = at_rate(trained, find_file(path), reading)
     model = trained.model
     start = first_window(model, phase)
     if args.at is not None:
@@ -384,8 +385,8 @@ def tell_plots() -> None:
 
 
 def _evaluate_pair(args):
-    paths = find_files([args.first, args.references[0]])
-    if len(paths) != 2:
+    paths = [find_file(path) for path in (args.first, args.references[0])]
+    if paths[0].samefile(paths[1]):
         raise Failure("name two different BVH files")
     reading = Reading.of(args)
     predicted, reference = (read_told([path], reading)[0][0] for path in paths)

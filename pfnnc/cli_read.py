@@ -156,6 +156,16 @@ def find_files(paths: Sequence[str]) -> list[Path]:
     return list(dict.fromkeys(found))
 
 
+def find_file(path: str | os.PathLike) -> Path:
+    """One BVH file: of a folder none is taken unasked."""
+    path = Path(path)
+    if path.is_dir():
+        raise Failure(f"{path}: that is a folder; name a BVH file")
+    if not path.exists():
+        raise Failure(f"{path}: no such file or folder")
+    return path
+
+
 def feet_of(clip: Clip, reading: Reading) -> list[str]:
     """Names of the left and right ankle, or none where neither ``--feet`` nor the names tell."""
     if reading.feet is not None:
