@@ -225,6 +225,7 @@ def test_yaw_of_quaternions_of_any_norm_and_sign():
 def test_yaw_of_few_frames():
     assert yaw_smoothness([]) == yaw_smoothness([1.0]) == yaw_smoothness([0.0, 3.0]) == 0
     assert yaw_smoothness(quaternions([0.0, 1.0])) == 0
+    assert_allclose(yaw_smoothness([0.0, 0.1, 0.3]), 0.1, atol=1e-15)  # the least that has a second difference
     assert yaw_smoothness([0.0, 0.0, 0.0, 0.5]) == 0.5  # four angles, not one quaternion
     assert np.isnan(yaw_rate_error([1.0], [1.0], 30))
 
@@ -401,6 +402,7 @@ def with_nan(array, *index):
         (lambda: penetration_and_float(np.zeros((2, 2, 2))), ValueError, "heights must have shape"),
         (lambda: pfnnc.joint_amplitude(P), ValueError, "rotations must have shape"),
         (lambda: pfnnc.joint_amplitude(0 * Q), ValueError, r"rotations\[0, 0\] is a zero quaternion"),
+        (lambda: pfnnc.joint_amplitude([[[1, 0, 0, 0], [0, 0, 0, 0]]]), ValueError, r"rotations\[0, 1\] is a zero"),
         (lambda: rmse([1.0, 1e200], [1.0, 1.0]), ValueError, r"predicted\[1\]=1e\+200 is not in"),
         (lambda: trajectory_correlation(P + 1e308, P, 30), ValueError, r"velocity\[0, 0\]=1e\+308 is not in"),
     ],
