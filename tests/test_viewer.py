@@ -222,6 +222,32 @@ def test_it_runs_in_a_browser(tmp_path, walk):
 
 
 @pytest.mark.slow
+def test_keys_in_a_browser(tmp_path, walk):
+    run = browser()
+    page = tmp_path / "k.html"
+    write_page(page, walk.clip)
+    probe = """<script>setTimeout(() => {
+        const said = [], press = (key, on, more) => {
+          const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true, ...more });
+          (on ? byId(on) : document.body).dispatchEvent(event);
+          said.push([playing, Math.round(time * 30), event.defaultPrevented]);
+        };
+        play(false); seek(1);
+        press("ArrowRight"); press("ArrowLeft"); press("ArrowLeft");  // frames 31, 30, 29
+        press(" "); press(" "); press(" ", "scrub"); play(false);     // plays, stands, plays
+        press(" ", "trails"); press(" ", "reset"); press("ArrowRight", "speed"); press("r", null, { ctrlKey: true });  // theirs
+        document.title = JSON.stringify(said);
+      }, 300);</script>"""
+    page.write_text(page.read_text("utf-8").replace("<body>", "<body>" + probe), "utf-8")
+    options = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"]
+    dump = subprocess.run([*run, *options], capture_output=True, text=True, timeout=120).stdout
+    said = json.loads(re.search("<title>(.*?)</title>", dump).group(1))
+    assert [row[1] for row in said[:3]] == [31, 30, 29] and [row[0] for row in said[3:6]] == [True, False, True]
+    assert all(row[2] for row in said[:6])
+    assert said[6:] == [[False, 29, False]] * 4
+
+
+@pytest.mark.slow
 def test_votes_in_a_browser(tmp_path, walk):
     run = browser()
     page = tmp_path / "t.html"

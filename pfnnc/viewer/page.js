@@ -184,9 +184,11 @@ byId("trails").addEventListener("change", (event) => { trails = event.target.che
 byId("together").addEventListener("change", (event) => { together = event.target.checked; arrange(); });
 byId("reset").addEventListener("click", () => { home(); draw(); });
 document.addEventListener("keydown", (event) => {
-  if (event.target.matches("select, input[type=range]") && event.key !== " ") return;
+  const space = event.key === " ", on = (what) => event.target.matches(what);
+  if (event.ctrlKey || event.metaKey || event.altKey) return;  // the browser's own
+  if (space ? on("button, select, input[type=checkbox]") : on("select, input[type=range]")) return;  // what has the focus
   const action = { " ": () => play(!playing), ArrowLeft: () => stepBy(-1), ArrowRight: () => stepBy(1), r: () => { home(); draw(); } }[event.key];
-  if (action && !(event.key === " " && event.target.matches("button"))) { event.preventDefault(); action(); }
+  if (action) { event.preventDefault(); action(); }
 });
 
 const fingers = new Map();
