@@ -29,6 +29,7 @@ from pfnnc import (
     yaw_rate_error,
     yaw_smoothness,
 )
+from pfnnc.report import GOALS
 
 NAN = float("nan")
 
@@ -353,6 +354,17 @@ def with_nan(array, *index):
     array = np.array(array, float)
     array[index] = NAN
     return array
+
+
+def test_goals_at_their_bounds():
+    for name, bound, holds in (
+        ("trajectory_correlation", 0.9, False), ("foot_skate", 0.01, False), ("yaw_smoothness", 0.5, True),
+        ("path_ratio", 0.75, True), ("path_ratio", 1.35, True), ("path_ratio", 1.36, False),
+        ("cadence_error", -0.2, True), ("cadence_error", 0.2, True), ("cadence_error", 0.21, False),
+        ("amplitude_ratio", 0.7, True), ("amplitude_ratio", 1.3, True), ("amplitude_ratio", 0.69, False),
+    ):  # fmt: skip
+        assert GOALS[name].holds(bound) is holds, name
+    assert GOALS["foot_skate"].holds(NAN) is None
 
 
 @pytest.mark.parametrize(
