@@ -123,7 +123,7 @@ function measure(now) {  // twice a second
 // ---- keys, mouse
 
 function press(event, down) {
-  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (down && (event.ctrlKey || event.metaKey || event.altKey)) return;  // but a key let go is let go
   const action = ACTIONS[event.code];
   if (!action || (down && event.target.matches?.("input[type=range]") && event.code.startsWith("Arrow"))) return;
   if (action !== "jog") event.preventDefault();
