@@ -167,21 +167,37 @@ def work(recipe: Recipe, name: str, path: str) -> dict:
         return entry
     try:
         entry = {"name": name, "sha256": digest, "key": key, "dropped": None, **encoded(recipe, key, path)}
+    except Unreadable as error:
+        return dropped(name, digest, str(error))
     except ValueError as error:
         entry = {**dropped(name, digest, str(error)), "key": key}
+    except Exception as error:  # of the caller's own functions, or of the disk: it stops the build
+        error.add_note(f"in recording {name}")
+        raise
     with written_whole(aside, "w", encoding="utf-8") as file:
-        json.dump(entry, file, allow_nan=False)
+        json.dump({"entry": entry, "crc32": checksum_of(entry)}, file, allow_nan=False)
     return entry
 
 
+class Unreadable(Exception):
+    """A recording that may be read another time."""
+
+
 def finished(arrays: Path, aside: Path) -> dict | None:
-    """The entry of an earlier build, if all its arrays are there."""
+    """The entry of an earlier build, if it is whole and so are all its arrays."""
     try:
-        entry = json.loads(aside.read_text(encoding="utf-8"))
-        names = [file["name"] for file in (entry["arrays"] or {}).values()]
+        record = json.loads(aside.read_text(encoding="utf-8"))
+        entry = record["entry"]
+        if record["crc32"] != checksum_of(entry):
+            return None
+        files = (entry["arrays"] or {}).values()
+        return entry if all((arrays / file["name"]).stat().st_size == file["bytes"] for file in files) else None
     except (OSError, ValueError, TypeError, KeyError):
         return None
-    return entry if all((arrays / name).exists() for name in names) else None
+
+
+def checksum_of(entry: dict) -> int:
+    return zlib.crc32(json.dumps(entry, sort_keys=True).encode())
 
 
 def dropped(name: str, digest: str | None, reason: str) -> dict:
@@ -195,14 +211,18 @@ def digest_of(path: str) -> str:
 
 def encoded(recipe: Recipe, key: str, path: str) -> dict:
     """The arrays of one recording on the disk, and what the manifest says of it."""
-    clip, labels, notes = loaded(recipe, path)
+    try:
+        clip, labels, notes = loaded(recipe, path)
+    except OSError as error:
+        raise Unreadable(f"it cannot be read: {error}") from error
     phase = getattr(labels, "phase", labels)
     phase = _check.phases(phase, "phase", (len(clip),), nan=True, dtype=np.float64)
     if np.isnan(phase).all():
         raise ValueError("no frame has a phase")
     contacts = getattr(labels, "contacts", None) if recipe.spec.contacts else None
     shown, own, touching = _augment.at_rate(clip, phase, contacts, recipe.rate)
-    rows = np.ascontiguousarray(recipe.spec.encode(shown, contacts=touching), recipe.dtype)
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(recipe.spec.encode(shown, contacts=touching), recipe.dtype)
     _check.check_finite(rows, "features")
     track = path_track(shown.root_positions, quat_yaw(shown.rotations[:, 0]))
     parts = {"rows": rows, "phase": own, "track": track, "marks": _split.marks_of_clip(clip)}
@@ -235,7 +255,7 @@ def loaded(recipe: Recipe, path: str) -> tuple[Clip, object, list[str]]:
 def write_array(path: Path, array: np.ndarray) -> dict:
     with written_whole(path) as file:
         np.lib.format.write_array(file, array, allow_pickle=False)
-    return {"name": path.name, "crc32": checksum(array)}
+    return {"name": path.name, "bytes": path.stat().st_size, "crc32": checksum(array)}
 
 
 def checksum(array: np.ndarray) -> int:
@@ -284,13 +304,19 @@ def run(recipe: Recipe, sources: list[tuple[str, str]], executor: Executor, show
         with Progress(len(sources), "data set", show=show) as bar:
             while True:
                 for i, (name, path) in waiting:
-                    pending[executor.submit(work, recipe, name, path)] = i
+                    future = executor.submit(work, recipe, name, path)
+                    if not isinstance(future, Future):
+                        raise TypeError(f"executor.submit must return a concurrent.futures.Future, got {type(future).__name__}")
+                    pending[future] = i
                     if len(pending) >= IN_FLIGHT:
                         break
                 if not pending:
                     return entries
                 for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                    entries[pending.pop(future)] = future.result()
+                    i = pending.pop(future)
+                    entries[i] = future.result()
+                    if not isinstance(entries[i], dict) or entries[i].get("name") != sources[i][0]:
+                        raise TypeError(f"executor must return what the task returns, got {entries[i]!r}")
                     bar.update()
     finally:
         for future in pending:
@@ -391,24 +417,26 @@ def open_dataset(
 def opened(arrays: Path, manifest: dict, sizes: tuple[int, int, int], dtype, verify: bool) -> WindowDataset:
     """A data set but for its windows."""
     data = WindowDataset.__new__(WindowDataset)
+    stored = float_type(manifest["dtype"])
     data.spec = FeatureSpec.from_dict(manifest["spec"])
     data.input_len, data.output_len, data.stride = sizes
-    data.dtype = float_type(manifest["dtype"]) if dtype is None else dtype
+    data.dtype = stored if dtype is None else dtype
     data.fps = _check.number(manifest["rate"], "rate", above=0)
     data.skeleton = skeleton_from(manifest["skeletons"][0])
     clips = manifest["clips"]
     if not clips:
         raise ValueError("it has no clips")
-    data.names = tuple(clip["recording"] for clip in clips)
-    columns = {"rows": data.spec.dim, "phase": None, "track": 3}
-    parts = {part: tuple(mapped(arrays, clip, part, width, verify) for clip in clips) for part, width in columns.items()}
-    data.frames, data.phases, data.tracks = parts["rows"], parts["phase"], parts["track"]
+    data.names = tuple(str(clip["recording"]) for clip in clips)
+    kinds = {"rows": ((data.spec.dim,), stored), "phase": ((), np.float64), "track": ((3,), np.float64)}
+    parts = {part: tuple(mapped(arrays, clip, part, *kind, verify) for clip in clips) for part, kind in kinds.items()}
+    data.frames, data.tracks = parts["rows"], parts["track"]
+    data.phases = tuple(_check.phases(phase, f"phase of clips[{i}]", nan=True) for i, phase in enumerate(parts["phase"]))
     data._groups = None
     data._ready = timelines(clips)
     return data
 
 
-def mapped(arrays: Path, clip: dict, part: str, width: int | None, verify: bool) -> np.ndarray:
+def mapped(arrays: Path, clip: dict, part: str, columns: tuple[int, ...], dtype, verify: bool) -> np.ndarray:
     """One array of a clip, as a view of its memory map."""
     file = clip["arrays"][part]
     path = arrays / file["name"]
@@ -418,9 +446,10 @@ def mapped(arrays: Path, clip: dict, part: str, width: int | None, verify: bool)
         array = np.asarray(np.load(path, mmap_mode="r", allow_pickle=False))
     except (ValueError, EOFError, SyntaxError) as error:
         raise ValueError(f"{path} is damaged: {error}") from None
-    shape = (clip["frames"],) if width is None else (clip["frames"], width)
-    if array.shape != shape or array.dtype not in (np.float32, np.float64) or not array.flags.c_contiguous:
-        raise ValueError(f"{path} is damaged: it should hold {shape} numbers, and holds {array.shape} of {array.dtype}")
+    shape = (clip["frames"], *columns)
+    if array.shape != shape or array.dtype != dtype or not array.flags.c_contiguous:
+        wanted = f"{shape} of {np.dtype(dtype)}"
+        raise ValueError(f"{path} is damaged: it should hold {wanted}, and holds {array.shape} of {array.dtype}")
     if verify and checksum(array) != file["crc32"]:
         raise ValueError(f"{path} is damaged: its checksum is wrong")
     return array
@@ -429,10 +458,10 @@ def mapped(arrays: Path, clip: dict, part: str, width: int | None, verify: bool)
 def timelines(clips: list[dict]) -> list[_split.Timeline]:
     groups: dict[int, _split.Timeline] = {}
     for i, clip in enumerate(clips):
-        group = groups.setdefault(clip["group"], _split.Timeline([], [], []))
+        group = groups.setdefault(_check.integer(clip["group"], "group", least=0), _split.Timeline([], [], []))
         group.clips.append(i)
-        group.offsets.append(float(clip["offset"]))
-        group.speeds.append(float(clip["pace"]))
+        group.offsets.append(_check.number(clip["offset"], "offset", least=-1e15, most=1e15))
+        group.speeds.append(_check.number(clip["pace"], "pace", least=1e-9, most=1e15))
     return list(groups.values())
 
 

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import sys
 import time
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from multiprocessing import get_context
 
 import numpy as np
@@ -163,6 +163,97 @@ def test_an_interrupted_build_goes_on(recordings, tmp_path, monkeypatch):
     assert all(times_of(out)[name] == when for name, when in before.items())
     build_dataset(recordings, SPEC, tmp_path / "whole", label=label)
     assert (out / "manifest.json").read_text() == (tmp_path / "whole" / "manifest.json").read_text()
+
+
+def test_what_an_earlier_build_left_damaged_is_done_again(recordings, tmp_path):
+    """Arrays that were cut or are gone, notes on recordings that are no longer what was written."""
+    out = tmp_path / "out"
+    build_dataset(recordings, SPEC, out, label=label)
+    whole = {path.name: path.read_bytes() for path in (out / "clips").iterdir()}
+    for part in ("rows", "phase", "track", "marks"):
+        path = next((out / "clips").glob(f"take0*{part}.npy"))
+        for wrong in (b"", whole[path.name][:-8], None):
+            path.unlink() if wrong is None else path.write_bytes(wrong)
+            build_dataset(recordings, SPEC, out, label=label)
+            assert {path.name: path.read_bytes() for path in (out / "clips").iterdir()} == whole
+    aside = next((out / "clips").glob("take0*.json"))
+    record = json.loads(aside.read_text())
+    other = {**record, "entry": {**record["entry"], "frames": 7}}
+    for wrong in (
+        "",
+        "[]",
+        "3",
+        "null",
+        "{}",
+        '{"entry": null, "crc32": 0}',
+        whole[aside.name].decode()[:50],
+        json.dumps(other),
+    ):
+        aside.write_text(wrong)
+        build_dataset(recordings, SPEC, out, label=label)
+        assert aside.read_bytes() == whole[aside.name]
+    open_dataset(out, verify=True)
+
+
+class Broken(ThreadPoolExecutor):
+    """Does something else than it is told."""
+
+    def __init__(self, answer):
+        super().__init__(1)
+        self.answer = answer
+
+    def submit(self, *task):
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def future_of(value):
+    future = Future()
+    future.set_result(value)
+    return future
+
+
+def dies(clip):
+    os._exit(3)
+
+
+def test_executors_that_fail(recordings, tmp_path, monkeypatch):
+    for answer, error, text in [
+        (3, TypeError, "executor.submit must return a concurrent.futures.Future, got int"),
+        (future_of(3), TypeError, "executor must return what the task returns, got 3"),
+        (future_of({"name": "other"}), TypeError, "executor must return"),
+        (RuntimeError("cannot schedule new futures after shutdown"), RuntimeError, "after shutdown"),
+    ]:
+        with pytest.raises(error, match=text), Broken(answer) as executor:
+            build_dataset(recordings, SPEC, tmp_path / "out", label=label, executor=executor)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([os.path.dirname(__file__), *sys.path]))
+    with pytest.raises(BrokenExecutor), ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        build_dataset(recordings, SPEC, tmp_path / "out", label=dies, executor=executor)
+    assert not (tmp_path / "out" / "manifest.json").exists() and arrays_of(tmp_path / "out") == []
+    assert len(build_dataset(recordings, SPEC, tmp_path / "out", label=label)["clips"]) == 4
+
+
+def test_errors_of_the_callers_functions_name_the_recording(recordings, tmp_path):
+    def fussy(clip):
+        if len(clip) == 90:
+            raise KeyError("no such label")
+        return label(clip)
+
+    for function, error in ((fussy, KeyError), (lambda clip: None, TypeError)):
+        with pytest.raises(error) as caught:
+            build_dataset(recordings, SPEC, tmp_path / "out", label=function)
+        assert caught.value.__notes__[0] == f"in recording take{int(function is fussy)}.bvh"
+
+    def locked(path):
+        if path.endswith("take2.bvh"):
+            raise PermissionError("locked by another program")
+        return load_bvh(path)
+
+    with pytest.warns(UserWarning, match="take2.bvh: it cannot be read: locked"):
+        manifest = build_dataset(recordings, SPEC, tmp_path / "other", label=label, load=locked)
+    assert len(manifest["clips"]) == 3  # and it is tried again the next time
+    assert not [name for name in arrays_of(tmp_path / "other") if name.startswith("take2")]
 
 
 @pytest.mark.slow
@@ -332,7 +423,10 @@ def test_open_refuses_what_is_damaged(recordings, tmp_path):
         lambda m: m["spec"].update(frame="x"), lambda m: m["clips"][0].update(frames=7), lambda m: m.update(rate="a"),
         lambda m: m["clips"][0]["arrays"]["rows"].update(name="../../secret.npy"), lambda m: m.update(skeletons=[]),
         lambda m: m["clips"][0]["arrays"]["rows"].update(name="/etc/passwd"), lambda m: m["clips"][0].pop("group"),
-        lambda m: m["clips"][0].update(frames=None), lambda m: m.update(dtype="object"),
+        lambda m: m["clips"][0].update(frames=None), lambda m: m.update(dtype="object"), lambda m: m.update(dtype="<f8"),
+        *(lambda m, value=value: m["clips"][0].update(pace=value) for value in (0, -1, "1", float("nan"), 1e300, None)),
+        *(lambda m, value=value: m["clips"][0].update(offset=value) for value in ("1", float("nan"), 1e300, None)),
+        *(lambda m, value=value: m["clips"][0].update(group=value) for value in (-1, "1", 0.5, [0], None)),
     ):  # fmt: skip
         damage(manifest, change)
         with pytest.raises(ValueError, match="no manifest of a data set, or damaged"):
@@ -349,6 +443,20 @@ def test_open_refuses_what_is_damaged(recordings, tmp_path):
         rows.write_bytes(wrong)
         with pytest.raises(ValueError, match="damaged"):
             open_dataset(out)
+    header = np.lib.format.header_data_from_array_1_0(np.zeros((1, SPEC.dim), np.float32)) | {"shape": (10**15, SPEC.dim)}
+    with open(rows, "wb") as file:  # more rows than any disk holds, by its own word
+        np.lib.format.write_array_header_1_0(file, header)
+        file.write(whole)
+    with pytest.raises(ValueError, match="damaged"):
+        open_dataset(out)
+    rows.write_bytes(whole)
+    phase = next(path for path in (out / "clips").iterdir() if path.name.endswith("phase.npy"))
+    kept = phase.read_bytes()
+    for wrong in (np.full(120, 1.5), np.zeros(120, np.float32)):
+        np.save(phase, wrong)
+        with pytest.raises(ValueError, match=r"phase|float32"):
+            open_dataset(out)
+    phase.write_bytes(kept)
     rows.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.raises(ValueError, match="checksum"):
         open_dataset(out, verify=True)
