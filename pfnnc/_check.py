@@ -125,8 +125,8 @@ def path(value, name: str = "path") -> Path:
 
 
 def sequence(value, name: str, what: str = "values") -> list:
-    """The items of a list, tuple, array or other iterable as a list; a text or a dict is none."""
-    if not isinstance(value, (str, bytes, dict)):
+    """The items of a list, tuple, array or other iterable as a list; a text is none, nor what has no order of its own."""
+    if not isinstance(value, (str, bytes, dict, set, frozenset)):
         try:
             return list(value)
         except TypeError:

@@ -250,6 +250,9 @@ class WindowDataset:
                     f"out[{i}] must be a writable contiguous array of shape {shape} and type {self.dtype}, "
                     f"got {array.shape} {array.dtype}"
                 )
+        for i, j in ((0, 1), (0, 2), (1, 2)):
+            if np.may_share_memory(out[i], out[j]):
+                raise ValueError(f"out[{j}] must not share memory with out[{i}]")
         return tuple(out)
 
     # ---- what roll-out training and steering need beside the windows
@@ -463,6 +466,8 @@ def titled(i: int, name: str) -> str:
 
 
 def float_type(dtype) -> np.dtype:
+    if dtype is None:  # float64 to NumPy
+        raise TypeError("dtype must be float32 or float64, got None")
     try:
         dtype = np.dtype(dtype)
     except TypeError:
@@ -519,12 +524,21 @@ def rows_of(clip, i: int, spec: FeatureSpec, contacts, dtype: np.dtype) -> np.nd
             raise ValueError(f"{titled(i, clip.name)}: {error}") from None
     else:
         rows = _check.array(clip, f"clips[{i}]", ("T", spec.dim), finite=False)
-        for start, chunk in zip(range(0, len(rows), 1 << 16), chunks([rows]), strict=True):
-            bad = ~np.isfinite(chunk)
-            if bad.any():
-                t, c = np.argwhere(bad)[0]
-                raise ValueError(f"clips[{i}][{start + t}, {c}]={chunk[t, c].item()!r} is not finite")
-    return np.require(rows, dtype, ["C", "A"])
+        check_rows(rows, rows, f"clips[{i}]", "finite")
+    with np.errstate(over="ignore"):
+        own = np.require(rows, dtype, ["C", "A"])
+    if own.itemsize < rows.itemsize:
+        check_rows(own, rows, f"clips[{i}]", f"finite in {dtype}")
+    return own
+
+
+def check_rows(rows: np.ndarray, shown: np.ndarray, name: str, what: str) -> None:
+    """All of them are finite, a bounded number at a time; else the first that is not, as ``shown`` has it, is named."""
+    for start, chunk in zip(range(0, len(rows), CHUNK), chunks([rows]), strict=True):
+        bad = ~np.isfinite(chunk)
+        if bad.any():
+            t, c = np.argwhere(bad)[0]
+            raise ValueError(f"{name}[{start + t}, {c}]={shown[start + t, c].item()!r} is not {what}")
 
 
 def tracks_of(clips: list, frames, spec: FeatureSpec, fps: float | None) -> tuple[np.ndarray, ...] | None:

@@ -241,7 +241,7 @@ class FeatureSpec:
         if isinstance(control, dict):
             if set(control) != {"times"}:
                 raise ValueError(f"settings['control'] must hold times, got {sorted(map(str, control))}")
-            settings["control"] = Trajectory(tuple(control["times"]))
+            settings["control"] = Trajectory(control["times"])
         return cls(**settings)
 
     # ---- motion to rows and back
@@ -362,6 +362,8 @@ class FeatureSpec:
 
     def joint_indices(self, skeleton: Skeleton) -> np.ndarray:
         """Where the spec's joints stand in a skeleton, int64. ``ValueError`` where they are not all there."""
+        if not isinstance(skeleton, Skeleton):
+            raise TypeError(f"skeleton must be a Skeleton, got {type(skeleton).__name__}")
         if isinstance(self.joints, int):
             if len(skeleton) != self.joints:
                 raise ValueError(
@@ -411,10 +413,14 @@ def partners(names: list[str], skeleton: Skeleton | None, pairs: dict[str, str] 
         pairs = skeleton.find_pairs()
     if not isinstance(pairs, dict):
         raise TypeError(f"pairs must be a dict of names, got {type(pairs).__name__}")
-    for name in (*pairs, *pairs.values()):
-        if name not in names:
-            raise ValueError(f"pairs: {name!r} is no joint")
-    return {**pairs, **{right: left for left, right in pairs.items()}}
+    both: dict[str, str] = {}
+    for left, right in pairs.items():
+        for name, other in ((left, right), (right, left)):
+            if name not in names:
+                raise ValueError(f"pairs: {name!r} is no joint")
+            if both.setdefault(name, other) != other:
+                raise ValueError(f"pairs: {left!r}: {right!r} names a joint that another pair has already")
+    return both
 
 
 def counterpart(names: Sequence[str], partner: dict[str, str], what: str, i: int) -> int:

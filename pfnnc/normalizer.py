@@ -71,6 +71,7 @@ class Normalizer:
         rows = [part.reshape(-1, columns) for part in parts]
         return self.fit_chunks(lambda: chunks(rows), columns, names)
 
+    @np.errstate(over="ignore", invalid="ignore")  # told below
     def fit_chunks(
         self, passes: Callable[[], Iterable[np.ndarray]], columns: int, names: Sequence[str] | None = None
     ) -> Normalizer:
@@ -102,6 +103,10 @@ class Normalizer:
         mean += rest
         spread = np.sqrt(np.maximum(squares / count - rest * rest, 0))
 
+        beyond = ~np.isfinite(spread)
+        if beyond.any():
+            c = int(np.argmax(beyond))
+            raise ValueError(f"features[..., {c}] holds numbers up to {most[c]:.3g}, of which the spread is no finite number")
         constant = (least == most) | (spread <= ROUNDING[size] * np.maximum(np.abs(mean), 1))
         floored = ~constant & (spread < FLOOR)
         self.mean_, self.scale_ = np.zeros(columns), np.ones(columns)

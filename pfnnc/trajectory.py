@@ -8,6 +8,8 @@ from . import _check, _core
 
 __all__ = ["Trajectory"]
 
+LARGEST = 1e100  # metres or radians: differences and what is extrapolated from them stay finite
+
 
 @dataclass(frozen=True)
 class Trajectory:
@@ -92,6 +94,10 @@ def path_track(positions, yaw) -> np.ndarray:
     if len(positions) == 0:
         raise ValueError("positions must hold at least one frame, got 0")
     yaw = _check.array(yaw, "yaw", (len(positions),), dtype=np.float64)
+    for array, name in ((positions, "positions"), (yaw, "yaw")):
+        far = np.abs(array) > LARGEST
+        if far.any():
+            raise ValueError(f"{_check.at(name, array, far)} is beyond {LARGEST:g}")
     return np.column_stack([positions[:, 0], positions[:, -1], np.unwrap(yaw)])
 
 

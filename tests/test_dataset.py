@@ -198,6 +198,8 @@ def test_normalizer_refuses():
         ([np.zeros((2, 3)), None], TypeError),
         (np.array([["a"]]), TypeError),
         (3.0, ValueError),
+        ([[1e308], [-1e308]], ValueError),  # no finite spread
+        ([[1e200], [3e200]], ValueError),
     ]:
         with pytest.raises(error):
             Normalizer("all").fit(bad)
@@ -272,10 +274,12 @@ def test_batch_fills_what_it_is_given():
     result = dataset.batch([3, 1], out=out)
     assert all(a is b for a, b in zip(result, out, strict=True))
     assert all(np.array_equal(a, b) for a, b in zip(out, dataset.batch([3, 1]), strict=True))
+    buffer = np.zeros((30, SPEC.dim), np.float32)
     for wrong, error in [
         (out[:2], TypeError),
         (3, TypeError),
         ((out[0], out[1], None), TypeError),
+        ((buffer[:24].reshape(2, 12, -1), buffer[18:30].reshape(2, 6, -1), out[2]), ValueError),
         ((out[0][:1], out[1], out[2]), ValueError),
         ((out[0].astype(float), out[1], out[2]), ValueError),
         ((np.zeros((2, 24, SPEC.dim), np.float32)[:, ::2], out[1], out[2]), ValueError),
@@ -341,6 +345,8 @@ def test_a_data_set_is_copied_and_pickled():
         ({"clips": [np.zeros((40, 9))]}, ValueError, r"clips\[0\] must have shape \(T, 15\), got \(40, 9\)"),
         ({"clips": [np.full((40, SPEC.dim), np.nan)]}, ValueError, r"clips\[0\]\[0, 0\]=nan is not finite"),
         ({"clips": [np.zeros((40, SPEC.dim), complex)]}, TypeError, r"clips\[0\]"),
+        ({"clips": [np.full((40, SPEC.dim), 1e300)]}, ValueError, r"clips\[0\]\[0, 0\]=1e\+300 is not finite in float32"),
+        ({"clips": {random_clip(40)}}, TypeError, "clips must be a sequence of clips, got set"),
         ({"clips": [random_clip(40)]}, ValueError, r"clips\[0\] \(random\): joints=2"),
         ({"spec": None}, TypeError, "spec must be a FeatureSpec"),
         ({"phases": []}, ValueError, "phases must hold one array for each of the 1 clips, got 0"),
@@ -355,6 +361,7 @@ def test_a_data_set_is_copied_and_pickled():
         ({"normalizer": Normalizer().fit(np.eye(4))}, ValueError, "normalizer has 4 columns, the spec 15"),
         ({"dtype": np.int32}, ValueError, "dtype must be float32 or float64"),
         ({"dtype": "nonsense"}, TypeError, "dtype"),
+        ({"dtype": None}, TypeError, "dtype"),
         ({"fps": 0}, ValueError, "fps"),
         ({"groups": ["a", "b"]}, ValueError, "groups must hold one label"),
         ({"groups": [[]]}, TypeError, r"groups\[0\]"),
@@ -624,6 +631,11 @@ def test_mirror_refuses():
         FeatureSpec(["Hips"]).mirror(pairs={"Tail": "Hips"})
     with pytest.raises(TypeError, match="pairs"):
         FeatureSpec(["Hips"]).mirror(pairs=["Hips"])
+    for pairs in ({"LeftLeg": "RightLeg", "LeftFoot": "RightLeg"}, {"LeftLeg": "RightLeg", "RightLeg": "LeftFoot"}):
+        with pytest.raises(ValueError, match="names a joint that another pair has already"):
+            FeatureSpec(NAMES).mirror(pairs=pairs)
+    both = {"LeftLeg": "RightLeg", "RightLeg": "LeftLeg"}
+    assert np.array_equal(FeatureSpec(NAMES).mirror(pairs=both)[0], FeatureSpec(NAMES).mirror(pairs={"LeftLeg": "RightLeg"})[0])
 
 
 def controlled(clips, **options):

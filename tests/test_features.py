@@ -139,6 +139,9 @@ def test_from_dict_refuses_what_is_no_spec():
         FeatureSpec.from_dict({"control": {"time": [1]}})
     with pytest.raises(TypeError, match="control"):
         FeatureSpec.from_dict({"control": [1]})
+    for times in (None, 3, "0.5"):
+        with pytest.raises(TypeError, match="times must be a sequence"):
+            FeatureSpec.from_dict({"control": {"times": times}})
 
 
 # ---- encode
@@ -479,6 +482,8 @@ def test_a_trajectory_block_does_not_depend_on_place_and_direction(seed, turn, s
         ({"joints": 2.5}, TypeError, "joints"),
         ({"joints": "Hips"}, TypeError, "joints must be a sequence of names"),
         ({"joints": None}, TypeError, "joints"),
+        ({"joints": {"a", "b"}}, TypeError, "joints must be a sequence of names, got set"),  # no order of its own
+        ({"points": frozenset("a")}, TypeError, "points must be a sequence of names, got frozenset"),
         ({"joints": []}, ValueError, "joints must hold at least one"),
         ({"joints": ["a", 1]}, TypeError, r"joints\[1\]"),
         ({"joints": ["a", "b", "a"]}, ValueError, r"joints\[2\]='a'"),
@@ -517,6 +522,14 @@ def test_wrong_times(times, error):
         Trajectory(times)
 
 
+@pytest.mark.parametrize(("positions", "yaw", "name"), [(1e308, 0, "positions"), (0, -1e101, "yaw")])
+def test_paths_without_end_are_refused(positions, yaw, name):
+    """Two places whose difference is no number would make control blocks of NaN."""
+    path = np.array([[positions, 0, 0], [-positions, 0, 0]], float)
+    with pytest.raises(ValueError, match=rf"{name}\[0.*is beyond 1e\+100"):
+        Trajectory().encode(path, np.full(2, yaw, float), 30)
+
+
 def test_wrong_clips_and_rows():
     spec, clip = FeatureSpec(len(NAMES)), random_clip()
     rows = spec.encode(clip)
@@ -524,6 +537,8 @@ def test_wrong_clips_and_rows():
         spec.encode(rows)
     with pytest.raises(ValueError, match="24 joints, this one has 8"):
         FeatureSpec().encode(clip)
+    with pytest.raises(TypeError, match="skeleton must be a Skeleton, got Clip"):
+        spec.joint_indices(clip)
     with pytest.raises(ValueError, match="Tail"):
         FeatureSpec(["Hips", "Tail"]).encode(clip)
     with pytest.raises(ValueError, match=r"points\[1\]='Head_end'"):
