@@ -204,6 +204,13 @@ def test_a_track_of_another_length_is_played_in_the_clocks_time():
     assert clock.consume(LAB) == pytest.approx(LAB.delta(0, 0.5))
 
 
+def test_no_ticks_a_second_is_refused_as_given():
+    with pytest.raises(ValueError, match="tick_rate must be finite and greater than 0, got 0$"):
+        LoopClock(1.0, tick_rate=0)
+    with pytest.raises(TypeError, match="track must be a RootTrack, got str$"):
+        LoopClock(1.0).consume("walk")
+
+
 def test_state_and_restore():
     clock = LoopClock(0.7, rate=1.5, tick_rate=60)
     clock.advance(12.3), clock.advance_ticks(7)
@@ -218,7 +225,7 @@ def test_state_and_restore():
         assert (again.duration, again.rate, again.tick_rate) == (0.7, 1.5, 60)
         assert (again.cycle, again.phase, again.consume(LAB)) == (clock.cycle, clock.phase, expected)
         assert again.state() == clock.state()
-    with pytest.raises(TypeError, match="must be bytes"):
+    with pytest.raises(TypeError, match="state must be bytes, got str$"):
         clock.restore("x")
     for bad in (b"", b"x" * len(state), state[:-1], state + b"\0", LoopClocks([1.0, 2.0]).state()):
         with pytest.raises(ValueError, match="state must be bytes"):

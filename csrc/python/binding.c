@@ -25,6 +25,15 @@ PyObject *pfnnc_raise(const pfnn_error *error)
     return NULL;
 }
 
+void *pfnnc_wrong_type(const char *name, const char *expected, PyObject *object)
+{
+    PyObject *type = PyType_GetName(Py_TYPE(object));
+    if (type)
+        PyErr_Format(PyExc_TypeError, "%s must be %s, got %U", name, expected, type);
+    Py_XDECREF(type);
+    return NULL;
+}
+
 int pfnnc_add_type(PyObject *module, PyType_Spec *spec, const char *name)
 {
     PyObject *type = PyType_FromModuleAndSpec(module, spec, NULL);

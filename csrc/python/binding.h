@@ -24,6 +24,9 @@
 /* Set the exception that `error` stands for and return NULL: the one table from codes to exceptions. */
 PyObject *pfnnc_raise(const pfnn_error *error);
 
+/* Set the TypeError "<name> must be <expected>, got <type of object>" and return NULL. */
+void *pfnnc_wrong_type(const char *name, const char *expected, PyObject *object);
+
 /*
  * A C-contiguous, aligned array of the given type made from `object`, as a new reference, or NULL with an exception.
  * Checking dtype kinds and shapes for users is Python's work (pfnnc/_check.py); this is the last line of defence.

@@ -107,8 +107,10 @@ static PyObject *clock_new(PyTypeObject *type, PyObject *args, PyObject *keyword
         (tick_rate_in && tick_rate_in != Py_None && number(&tick_rate, tick_rate_in, "tick_rate") < 0) ||
         (mode_in && play_mode(&play, mode_in) < 0))
         return NULL;
-    if (tick_rate_in && tick_rate_in != Py_None && tick_rate == 0)
-        tick_rate = -1; // refused below, in the same words
+    if (tick_rate_in && tick_rate_in != Py_None && tick_rate == 0) { // which the core takes for none
+        PyErr_SetString(PyExc_ValueError, "tick_rate must be finite and greater than 0, got 0");
+        return NULL;
+    }
 
     pfnn_error error;
     pfnn_clock clock;
@@ -238,7 +240,7 @@ PyObject *pfnnc_clocks_state(const pfnn_clock *clocks, Py_ssize_t count)
 int pfnnc_clocks_restore(pfnn_clock *clocks, Py_ssize_t count, PyObject *bytes)
 {
     if (!PyBytes_Check(bytes)) {
-        PyErr_Format(PyExc_TypeError, "state must be bytes, got %R", (PyObject *)Py_TYPE(bytes));
+        pfnnc_wrong_type("state", "bytes", bytes);
         return -1;
     }
     const char *data = PyBytes_AsString(bytes);

@@ -201,10 +201,8 @@ static PyObject *network_compile(PyObject *object, PyObject *arguments)
 
 const pfnn_net *pfnnc_network(PyObject *object)
 {
-    if (!PyObject_TypeCheck(object, network_type) || !((Network *)object)->parameters) {
-        PyErr_Format(PyExc_TypeError, "model must be a SimplifiedPFNN, got %R", Py_TYPE(object));
-        return NULL;
-    }
+    if (!PyObject_TypeCheck(object, network_type) || !((Network *)object)->parameters)
+        return pfnnc_wrong_type("model", "a SimplifiedPFNN", object);
     find_crowd((Network *)object);
     return &((Network *)object)->net;
 }

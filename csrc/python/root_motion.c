@@ -5,10 +5,8 @@
 
 track_object *pfnnc_track(PyObject *object, PyTypeObject *track_type, const char *name)
 {
-    if (!PyType_IsSubtype(Py_TYPE(object), track_type)) {
-        PyErr_Format(PyExc_TypeError, "%s must be a RootTrack, got %R", name, (PyObject *)Py_TYPE(object));
-        return NULL;
-    }
+    if (!PyType_IsSubtype(Py_TYPE(object), track_type))
+        return pfnnc_wrong_type(name, "a RootTrack", object);
     return (track_object *)object;
 }
 

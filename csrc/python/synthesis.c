@@ -346,12 +346,10 @@ static PyArrayObject *step_output(const Rollout *self, PyObject *out)
 
     if (out == NULL || out == Py_None)
         return (PyArrayObject *)PyArray_SimpleNew(1, &dim, self->type);
-    if (!PyArray_Check(out)) {
-        PyErr_Format(PyExc_TypeError, "out must be an array, got %R", (PyObject *)Py_TYPE(out));
-        return NULL;
-    }
+    if (!PyArray_Check(out))
+        return pfnnc_wrong_type("out", "an array", out);
     if (PyArray_TYPE(array) != self->type || !PyArray_ISNOTSWAPPED(array)) {
-        PyErr_Format(PyExc_TypeError, "out must have the model's dtype %s, got %R",
+        PyErr_Format(PyExc_TypeError, "out must have the model's dtype %s, got %S",
                      self->type == NPY_FLOAT ? "float32" : "float64", (PyObject *)PyArray_DESCR(array));
         return NULL;
     }
