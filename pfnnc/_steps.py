@@ -27,7 +27,8 @@ SIGNS_AROUND = 0.25  # s on either side of the end of braking in which the other
 TOES_LOW = 0.2  # share of the toes' way down that is left where they count as down
 NEAR = 5  # steps on either side that belong to the same gait
 LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
-OTHER_GAIT = 0.001  # s: a distance between signs that is off its usual by more than jitter squared over this is real
+OTHER_GAIT = (0.001, 6.0)  # a distance between signs is really another one where it is off by more than jitter squared
+# over this many s, or this many times the jitter
 FARTHEST_OFF = 0.15  # cycles that a sign can be off
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
 SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: no body moves so, a glitch does
@@ -419,7 +420,8 @@ def _correction(signs: np.ndarray) -> np.ndarray:
     for k in range(1, n):
         off = distance[:, k - 1] - _usual(distance[:, k - 1], pairs[0, k] ** 0.5)
         off = np.clip(np.nan_to_num(off), -FARTHEST_OFF * cycle, FARTHEST_OFF * cycle)
-        total += say[k] * off * np.clip(2 - np.abs(off) * OTHER_GAIT / (pairs[0, k] + 1e-12), 0, 1)
+        far = min(pairs[0, k] / OTHER_GAIT[0], OTHER_GAIT[1] * pairs[0, k] ** 0.5) + 1e-9
+        total += say[k] * off * np.clip(2 - np.abs(off) / far, 0, 1)
     return total
 
 
