@@ -18,6 +18,7 @@ SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a
 SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
 SWING_RISE = 0.35  # legs above the other foot that a swing may end, as on stairs: more is a kick that stops at its top
 STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
+CUT_TOP = 0.4  # of the usual top speed that a swing has at least which the first frame cuts: slower, the foot was down
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
 LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
@@ -265,6 +266,8 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
         swing = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
             found.append(swing)
+    usual = float(np.median([swing.top for swing, _ in found])) if found else 0.0
+    found = [(swing, signs) for swing, signs in found if swing.lift > 0 or swing.top >= CUT_TOP * usual]
     way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
     swings = _alternating(_agreed(found, body.fps), body.fps)
     if len(swings) == 1 and frames < LONGEST_STEP * body.fps:
