@@ -21,7 +21,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import pfnnc
-from pfnnc import BVHData, BVHError, load_bvh, read_bvh, save_bvh, write_bvh
+from pfnnc import BVHData, BVHError, Clip, Skeleton, load_bvh, read_bvh, save_bvh, write_bvh
 
 CASES = SHARED / "cases" / "bvh"
 CLIPS = sorted((SHARED / "clips").glob("*/*.bvh"))
@@ -571,6 +571,14 @@ def test_bad_data_is_not_written(changes, error, message, tmp_path):
     with pytest.raises(error, match=message):
         write_bvh(tmp_path / "a.bvh", data)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("length", range(80, 100))
+def test_a_message_that_is_cut_stays_a_message(length, tmp_path):
+    name = "x" * (length % 2) + "é" * length + "{"  # cut where the message has no more room, or within a letter
+    with pytest.raises(ValueError, match=r"^names\[0\]='x?é{39}") as caught:
+        save_bvh(tmp_path / "a.bvh", Clip(Skeleton([name], [-1], [[0, 0, 0]]), [[0, 0, 0]], [[[1, 0, 0, 0]]], 30))
+    assert type(caught.value) is ValueError
 
 
 def test_written_whole_or_not_at_all(tmp_path):

@@ -1,6 +1,8 @@
 /* binding.c: errors, arrays and objects between the core and Python. */
 #include "binding.h"
 
+#include <string.h>
+
 PyObject *pfnnc_raise(const pfnn_error *error)
 {
     PyObject *type = PyExc_RuntimeError;
@@ -21,7 +23,11 @@ PyObject *pfnnc_raise(const pfnn_error *error)
         type = PyExc_FloatingPointError;
         break;
     }
-    PyErr_SetString(type, error->message);
+    // a message that was cut to its room may end within a letter
+    PyObject *message = PyUnicode_DecodeUTF8(error->message, (Py_ssize_t)strlen(error->message), "replace");
+    if (message)
+        PyErr_SetObject(type, message);
+    Py_XDECREF(message);
     return NULL;
 }
 
