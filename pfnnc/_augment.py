@@ -27,7 +27,7 @@ def at_rate(clip: Clip, phase: np.ndarray, contacts, fps: float) -> tuple[Clip, 
         return clip, phase, contacts
     result, speed = clip.resample(fps), clip.fps / fps
     near = np.rint(moments(np.arange(len(result)), speed, len(clip))).astype(np.int64)
-    return result, played_phase(phase, speed), None if contacts is None else np.asarray(contacts)[near]
+    return result, played_phase(phase, speed, len(result)), None if contacts is None else np.asarray(contacts)[near]
 
 
 # ---- frames of a clip that is played ``speed`` times as fast, as the core has them (dataset.c)
@@ -46,9 +46,9 @@ def moments(frames: np.ndarray, speed: float, length: int) -> np.ndarray:
     return np.minimum(at, max(length - 1, 0))
 
 
-def played_phase(phase: np.ndarray, speed: float) -> np.ndarray:
-    """The phase of each of its frames."""
-    frames = np.arange(played_length(len(phase), speed))
+def played_phase(phase: np.ndarray, speed: float, count: int | None = None) -> np.ndarray:
+    """The phase of each of its frames, or of the first ``count``; a frame has one where both its neighbours have one."""
+    frames = np.arange(played_length(len(phase), speed) if count is None else count)
     source = _core.ClipArrays((np.ascontiguousarray(phase, np.float64)[:, None],))
     return source.phases(np.zeros(len(frames), np.int64), frames, np.full(len(frames), speed))
 

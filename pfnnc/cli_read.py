@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ._augment import at_rate
 from ._store import MAGIC
 from .clip_files import load_bvh
 from .describe import describe
@@ -194,14 +195,7 @@ def resampled(clip: Clip, phase: np.ndarray, fps: float) -> tuple[Clip, np.ndarr
     """A clip and its phase at another rate; a frame has a phase where both of its neighbours have one."""
     if abs(clip.fps - fps) <= 1e-6 * fps:
         return clip, phase
-    other = clip.resample(fps)
-    at = np.minimum(np.arange(len(other)) * clip.fps / fps, len(clip) - 1)
-    low = np.minimum(np.floor(at + 1e-9).astype(np.intp), len(clip) - 1)
-    high, share = np.minimum(low + 1, len(clip) - 1), np.maximum(at - low, 0.0)
-    step = np.mod(phase[high] - phase[low] + 0.5, 1.0) - 0.5
-    between = phase[low] + np.where(share > 1e-9, share * step, 0.0)
-    wrapped = np.mod(between, 1.0)
-    return other, np.where(wrapped < 1, wrapped, 0.0)
+    return at_rate(clip, phase, None, fps)[:2]
 
 
 @dataclass(frozen=True)
