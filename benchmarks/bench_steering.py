@@ -18,7 +18,7 @@ again. Measures, means over the starts, poses at 30 frames a second:
 - frozen: frames without any motion while motion is commanded;
 - stop: ground speed in the last second of the stop, and the way that a toe tip slides from the command on.
 
-``--minutes`` of random commands: spread of poses in the last minute to the first.
+``--minutes`` of random commands, the last minute's those of the first: spread of poses in the last to the first.
 """
 
 import argparse
@@ -165,13 +165,17 @@ def spread(run: Run, frames: slice) -> float:
     return float(np.sqrt((amplitudes(run.rotations[frames, 1:]) ** 2).mean()))
 
 
-def random_script(minutes: float, seed: int) -> list[tuple[float, float, float]]:
-    rng, script, total = np.random.default_rng(seed), [], 0.0
-    while total < minutes * 60:
-        seconds = rng.uniform(1, 5)
-        script.append((seconds, rng.choice([0, 0.8, WALK, 1.6, JOG]), rng.uniform(0, 360)))
-        total += seconds
-    return script
+def random_minute(rng) -> list[tuple[float, float, float]]:
+    ends = np.append(np.cumsum(rng.integers(FPS, 5 * FPS, 60)), 0)
+    ends = np.append(np.sort(ends[ends < 60 * FPS]), 60 * FPS)
+    return [(frames / FPS, rng.choice([0, 0.8, WALK, 1.6, JOG]), rng.uniform(0, 360)) for frames in np.diff(ends)]
+
+
+def random_script(minutes: int, seed: int) -> list[tuple[float, float, float]]:
+    """Its last minute has the commands of the first, so that the two can be compared."""
+    rng = np.random.default_rng(seed)
+    parts = [random_minute(rng) for _ in range(minutes - 1)]
+    return sum([*parts, parts[0]], [])
 
 
 def starts_of(clips, count: int) -> list:
@@ -213,7 +217,7 @@ def main() -> None:
     parser.add_argument("clips", type=Path, nargs="*")
     parser.add_argument("--scale", type=float, default=0.056444)
     parser.add_argument("--starts", type=int, default=8)
-    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--minutes", type=int, default=0, help="2 or more")
     parser.add_argument("--published", type=Path)
     parser.add_argument("--options", type=json.loads, default={}, help='of Controller: {"trust": 0.2}')
     arguments = parser.parse_args()
@@ -229,10 +233,10 @@ def main() -> None:
         report("the published weights", [measure(drive_published(files, row, SCRIPT, parents)) for row in rows])
     elif arguments.published:
         print(f"no published weights in {arguments.published}: not compared")
-    if arguments.minutes:
-        run = drive(model, starts[0], random_script(arguments.minutes, 1), **arguments.options)
+    for seed in range(3 if arguments.minutes > 1 else 0):
+        run = drive(model, starts[seed], random_script(arguments.minutes, seed), **arguments.options)
         ratio = spread(run, slice(-60 * FPS, None)) / spread(run, slice(60 * FPS))
-        print(f"random commands, {arguments.minutes:g} min: spread last / first minute {ratio:.3f}")
+        print(f"random commands, {arguments.minutes} min, seed {seed}: spread last / first minute {ratio:.3f}")
 
 
 if __name__ == "__main__":
