@@ -18,13 +18,13 @@ from .report import Report, evaluate
 from .rotation import quat_yaw
 from .skeleton import Clip, Skeleton
 from .synthesis import (
-    MOST_FRAMES,
     Character,
     Drift,
     Rollout,
     Synthesis,
     begin,
     check_drift,
+    check_frames,
     check_path,
     check_steps,
     follow,
@@ -208,7 +208,7 @@ class MotionModel:
         Raises:
             ValueError, TypeError: as `synthesize`. FloatingPointError: a prediction is not finite.
         """
-        frames = _check.integer(n_frames, "n_frames", least=0, most=MOST_FRAMES)
+        frames = check_frames(n_frames, 1, self.spec)
         dts = check_steps(1 / self.fps if dt is None else dt, frames)
         rollout = Rollout()
         self._begin(rollout, start, phase, check_drift(drift, None, frames), path)

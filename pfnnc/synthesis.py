@@ -25,7 +25,7 @@ __all__ = ["Character", "Drift", "Synthesis", "synthesize"]
 
 MOST_WINDOW = 1 << 20  # frames of a drift mean: each character keeps them
 MOST_OFFSET = 1 << 17  # frames that a trajectory reaches back: each character keeps them too
-MOST_FRAMES = 1 << 40
+MOST_NUMBERS = 1 << 31  # of features, 8 GiB: where a synthesis asked for by a wrong number stops
 MOST_RATE = 1e9  # m/s or rad/s of a drift: float32 features hold it
 
 
@@ -215,7 +215,7 @@ def synthesize(
     """
     window, single = _window(init_window, model, spec)
     characters = len(window)
-    frames = _check.integer(n_frames, "n_frames", least=0, most=MOST_FRAMES)
+    frames = check_frames(n_frames, characters, spec)
     dts = check_steps(dt, frames)
     start = _start(window, phase, avg_stride, origin, yaw)
     drift = check_drift(drift, None if single else characters, frames)
@@ -432,6 +432,14 @@ def _start(window, phase, avg_stride, origin, yaw) -> tuple[np.ndarray, ...]:
         raise ValueError(f"origin must have shape (3,) or ({characters}, 3), got {origin.shape}")
     origin = np.ascontiguousarray(np.broadcast_to(origin, (characters, 3)))
     return phase, stride, origin, _each(yaw, "yaw", characters)
+
+
+def check_frames(n_frames, characters: int, spec: FeatureSpec) -> int:
+    """How many frames, of as many characters."""
+    frames = _check.integer(n_frames, "n_frames", least=0)
+    if frames * characters * spec.dim > MOST_NUMBERS:
+        raise ValueError(f"n_frames={frames} of {spec.dim} columns and {characters} characters: over {MOST_NUMBERS} numbers")
+    return frames
 
 
 def check_steps(dt, frames: int) -> np.ndarray:

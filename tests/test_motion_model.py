@@ -301,6 +301,7 @@ def test_wrong_use_is_named(controller, walk):
         (dict(start=start[:0]), ValueError, "start"),
         (dict(start=other), ValueError, "Spine|LeftArm|joint"),
         (dict(n_frames=-1), ValueError, "n_frames"),
+        (dict(n_frames=10**9), ValueError, "n_frames"),
         (dict(n_frames=1.0), TypeError, "n_frames"),
         (dict(dt=0), ValueError, "dt"),
         (dict(dt=[0.1]), ValueError, "dt"),

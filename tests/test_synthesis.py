@@ -609,6 +609,7 @@ def test_wrong_values_are_named():
         ("n_frames", -1, ValueError, "n_frames"),
         ("n_frames", 2.0, TypeError, "n_frames"),
         ("n_frames", True, TypeError, "n_frames"),
+        ("n_frames", 10**9, ValueError, "n_frames"),
         ("dt", 0.0, ValueError, "dt"),
         ("dt", -1 / 30, ValueError, "dt"),
         ("dt", [0.1, 0.1], ValueError, "dt"),
