@@ -265,17 +265,22 @@ def _foot_joints(clip: Clip, feet) -> list[int]:
 def _root_metrics(values, predicted: Clip, reference: Clip):
     path, own = predicted.root_positions, reference.root_positions
     fps, n = reference.fps, len(path)
-    steps = np.concatenate([np.zeros((min(n, 1), 3)), np.diff(path, axis=0)]) * fps
-    correlation = trajectory_correlation(steps, own, fps).overall if n >= 2 else NAN
-    stands = n < 2 or np.ptp(own, axis=0).max() == 0
-    values["trajectory_correlation"] = correlation, NAN if stands else 1.0
-    values["path_ratio"] = (path_ratio(path, own), NAN if stands else 1.0)
+    values["trajectory_correlation"] = _correlation(path, own, fps), _correlation(own, own, fps)
+    values["path_ratio"] = path_ratio(path, own), path_ratio(own, own)
     values["end_drift"] = (end_drift(path, own) if n else NAN, NAN)
     values["drift_per_metre"] = (drift_per_metre(path, own) if n else NAN, NAN)
     values["rmse"] = (rmse(path, own), NAN)
     turns, own_turns = predicted.rotations[:, 0], reference.rotations[:, 0]
     values["yaw_smoothness"] = (yaw_smoothness(turns), yaw_smoothness(own_turns))
     values["yaw_rate_error"] = (yaw_rate_error(turns, own_turns, fps), NAN)
+
+
+def _correlation(path: np.ndarray, own: np.ndarray, fps: float) -> float:
+    """Of the path by its backward differences; NaN for fewer than 2 frames."""
+    if len(path) < 2:
+        return NAN
+    steps = np.diff(path, axis=0, prepend=path[:1]) * fps
+    return trajectory_correlation(steps, own, fps).overall
 
 
 def _foot_metrics(values, fps, places, contacts) -> str:
@@ -320,7 +325,7 @@ def _amplitudes(values, predicted: Clip, reference: Clip, feet) -> dict[str, flo
     ratio = np.divide(found, own, out=np.full(len(own), NAN), where=moves)
     legs = np.zeros(len(own), bool)
     for joint in feet:
-        while joint >= 0 and reference.skeleton.parents[joint] >= 0:  # the root's turns belong to the path
+        while reference.skeleton.parents[joint] >= 0:  # the root's turns belong to the path
             legs[joint] = True
             joint = reference.skeleton.parents[joint]
     counted = moves & (legs if feet else np.arange(len(own)) > 0)

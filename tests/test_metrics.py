@@ -356,6 +356,17 @@ def with_nan(array, *index):
     return array
 
 
+def test_the_reference_column_is_the_references_own_value():
+    walk = make_gait_clip("walk", seconds=1.0).clip
+    for frames in (2, 31):
+        report = evaluate(walk[:frames], walk[:frames])
+        assert report["trajectory_correlation"].reference == pytest.approx(1) == report["path_ratio"].reference
+    up = Clip(walk.skeleton, walk.root_positions * [0, 1, 0] + np.arange(31)[:, None] * [0, 0.1, 0], walk.rotations, 30)
+    report = evaluate(up, up, feet=["Hips"])  # goes nowhere over the ground, and has no leg
+    assert report["trajectory_correlation"].reference == pytest.approx(1)
+    assert np.isnan([report["path_ratio"].reference, report["path_ratio"].value, report["amplitude_ratio"].value]).all()
+
+
 def test_goals_at_their_bounds():
     for name, bound, holds in (
         ("trajectory_correlation", 0.9, False), ("foot_skate", 0.01, False), ("yaw_smoothness", 0.5, True),
