@@ -50,3 +50,18 @@ def test_the_core_and_its_types_name_the_same_things():
     text = (Path(pfnnc.__file__).parent / "_core.pyi").read_text()
     typed = set(re.findall(r"^(?:def |class )?(\w+)(?::(?! TypeAlias)|\()", text, re.MULTILINE))
     assert typed == {name for name in dir(_core) if not name.startswith("__")}
+
+
+def test_pages_that_are_linked_are_there_and_each_can_be_found():
+    import re
+    from pathlib import Path
+
+    root = Path(__file__).parents[1]
+    pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").glob("*.md"))]
+    linked = set()
+    for page in pages:
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text("utf-8")):
+            if not target.startswith("http"):
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
+                linked.add((page.parent / target).resolve())
+    assert set(pages[2:]) <= linked
