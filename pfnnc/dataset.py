@@ -342,7 +342,8 @@ class WindowDataset:
         """Training and validation part over the same frames. No frame stands on both sides.
 
         by="clip": whole clips, ``validation`` × their number, rounded; it needs two. by="block": of each clip one
-        stretch with about that share of its windows; windows nearer to it than a window's length are in no part.
+        stretch with about that share of its windows; windows nearer to it than a window's length, or than control
+        blocks see from both sides, are in no part.
         Copies of one motion (mirror images, overlapping pieces, ``groups``) stay together. Same seed, same split.
         A normalizer without statistics gets those of the training part.
         """
@@ -401,7 +402,7 @@ class WindowDataset:
 
     def _by_block(self, groups, share: float, rng) -> tuple[list, list]:
         window = self.input_len + self.output_len
-        slow, gap = min(self.speeds), math.ceil(window * max(self.speeds))
+        slow, gap = min(self.speeds), self._gap()
         counts = np.bincount(self.clip_index, minlength=len(self.frames))
         kept, held = [], []
         for group in groups:
@@ -416,6 +417,14 @@ class WindowDataset:
                 kept += self._inside(clip, -np.inf, begin - gap) + self._inside(clip, end + gap, np.inf)
                 held += self._inside(clip, begin, end)
         return kept, held
+
+    def _gap(self) -> int:
+        """Frames of a clip between the parts: a window, and what control blocks of both sides see, at the highest speed."""
+        frames = self.input_len + self.output_len
+        if self.spec.control is not None and self.fps is not None:
+            past, future = min(self.spec.control.times[0], 0), max(self.spec.control.times[-1], 0)
+            frames = max(frames, (future - past) * self.fps + 2)  # frames on either side of a moment between them
+        return math.ceil(frames * max(self.speeds))
 
     def _inside(self, clip: int, begin: float, end: float) -> list[tuple[int, int, int]]:
         """What of this data set's own parts of a clip lies in frames [begin, end)."""

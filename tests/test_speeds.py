@@ -289,6 +289,25 @@ def test_no_frame_is_seen_on_both_sides(by, speeds, declared):
             assert not moved & held
 
 
+@pytest.mark.parametrize("speeds", [(1.0,), (0.8, 1.25)])
+def test_no_frame_of_a_path_is_seen_on_both_sides(speeds):
+    """Control blocks look ahead and back: what they see of the other side's path would be known to the training."""
+    clips = [smooth_clip(400, seed) for seed in range(3)]
+    data = controlled(clips, [np.arange(400) / 30 % 1] * 3, speeds=speeds, mirror=True)
+    for seed in range(4):
+        sides = []
+        for part in data.split(0.2, "block", seed):
+            seen = shown(part)
+            for step in (0, part.output_len):
+                frame = (part.starts + part.input_len - 1 + step) * part.speed
+                for time in data.spec.control.times:
+                    at = np.clip(frame + time * 30 * part.speed, 0, 399)
+                    seen |= {*zip(part.clip_index.tolist(), np.floor(at).astype(int).tolist(), strict=True)}
+                    seen |= {*zip(part.clip_index.tolist(), np.ceil(at).astype(int).tolist(), strict=True)}
+            sides.append(seen)
+        assert sides[0] and sides[1] and not sides[0] & sides[1]
+
+
 @given(
     begin=st.integers(0, 40),
     length=st.integers(0, 60),
