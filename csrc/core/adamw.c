@@ -83,23 +83,24 @@
 #define V_FMA FMA
 #include "adamw_body.h"
 
-void pfnn_adamw_float(float *p, float *m, float *v, float *average, const float *g, int64_t count, const pfnn_adamw_step *step)
+void pfnn_adamw_float(float *p, float *m, float *v, float *average, int64_t stride, const float *g, int64_t g_stride,
+                      int64_t rows, int64_t columns, const pfnn_adamw_step *step)
 {
 #ifdef PFNN_TARGETS
     if (pfnn_isa_get() == PFNN_ISA_AVX512) {
-        adamw_float_avx512(p, m, v, average, g, count, step);
+        adamw_float_avx512(p, m, v, average, stride, g, g_stride, rows, columns, step);
         return;
     }
     if (pfnn_isa_get() == PFNN_ISA_AVX2) {
-        adamw_float_avx2(p, m, v, average, g, count, step);
+        adamw_float_avx2(p, m, v, average, stride, g, g_stride, rows, columns, step);
         return;
     }
 #endif
-    adamw_float_plain(p, m, v, average, g, count, step);
+    adamw_float_plain(p, m, v, average, stride, g, g_stride, rows, columns, step);
 }
 
-void pfnn_adamw_double(double *p, double *m, double *v, double *average, const double *g, int64_t count,
-                       const pfnn_adamw_step *step)
+void pfnn_adamw_double(double *p, double *m, double *v, double *average, int64_t stride, const double *g, int64_t g_stride,
+                       int64_t rows, int64_t columns, const pfnn_adamw_step *step)
 {
-    adamw_double_plain(p, m, v, average, g, count, step);
+    adamw_double_plain(p, m, v, average, stride, g, g_stride, rows, columns, step);
 }

@@ -1,4 +1,4 @@
-/* adamw.h: one step of AdamW on a run of parameters; private to training. */
+/* adamw.h: one step of AdamW on a block of parameters; private to training. */
 #ifndef PFNN_ADAMW_H
 #define PFNN_ADAMW_H
 
@@ -15,9 +15,13 @@ typedef struct pfnn_adamw_step {
     double shrink, keep, one_beta1, beta2, one_beta2, rate, eps, one_average;
 } pfnn_adamw_step;
 
-/* `average` may be NULL. The same bits wherever a parameter stands in its run. */
-void pfnn_adamw_float(float *p, float *m, float *v, float *average, const float *g, int64_t count, const pfnn_adamw_step *step);
-void pfnn_adamw_double(double *p, double *m, double *v, double *average, const double *g, int64_t count,
-                       const pfnn_adamw_step *step);
+/*
+ * (rows, columns) parameters, a row every `stride`, and their gradient, a row every `g_stride`. `average` may be NULL.
+ * The same bits wherever a parameter stands in its row.
+ */
+void pfnn_adamw_float(float *p, float *m, float *v, float *average, int64_t stride, const float *g, int64_t g_stride,
+                      int64_t rows, int64_t columns, const pfnn_adamw_step *step);
+void pfnn_adamw_double(double *p, double *m, double *v, double *average, int64_t stride, const double *g, int64_t g_stride,
+                       int64_t rows, int64_t columns, const pfnn_adamw_step *step);
 
 #endif /* PFNN_ADAMW_H */

@@ -24,18 +24,16 @@ TARGET static FORCE_INLINE void NAME(lanes)(REAL *p, REAL *m, REAL *v, REAL *ave
     }
 }
 
-TARGET static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, int64_t count, const pfnn_adamw_step *s)
+TARGET static FORCE_INLINE void NAME(row)(REAL *p, REAL *m, REAL *v, REAL *average, const REAL *g, int64_t count,
+                                         const NAME(constants) *c)
 {
-    const NAME(constants) c = {V_SET1((REAL)s->shrink),    V_SET1((REAL)s->keep), V_SET1((REAL)s->one_beta1),
-                               V_SET1((REAL)s->beta2),     V_SET1((REAL)s->one_beta2), V_SET1((REAL)s->rate),
-                               V_SET1((REAL)s->eps),       V_SET1((REAL)s->one_average)};
     int64_t i = 0;
     if (average)
         for (; i + LANES <= count; i += LANES)
-            NAME(lanes)(p + i, m + i, v + i, average + i, g + i, &c);
+            NAME(lanes)(p + i, m + i, v + i, average + i, g + i, c);
     else
         for (; i + LANES <= count; i += LANES)
-            NAME(lanes)(p + i, m + i, v + i, NULL, g + i, &c);
+            NAME(lanes)(p + i, m + i, v + i, NULL, g + i, c);
     if (i < count) { /* the last few in a vector of their own */
         REAL rest[5][LANES] = {{0}};
         const size_t bytes = (size_t)(count - i) * sizeof(REAL);
@@ -44,10 +42,26 @@ TARGET static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, const R
             if (parts[n])
                 memcpy(rest[n], parts[n] + i, bytes);
         memcpy(rest[4], g + i, bytes);
-        NAME(lanes)(rest[0], rest[1], rest[2], average ? rest[3] : NULL, rest[4], &c);
+        NAME(lanes)(rest[0], rest[1], rest[2], average ? rest[3] : NULL, rest[4], c);
         for (int n = 0; n < 4; n++)
             if (parts[n])
                 memcpy(parts[n] + i, rest[n], bytes);
+    }
+}
+
+TARGET static void NAME(adamw)(REAL *p, REAL *m, REAL *v, REAL *average, int64_t stride, const REAL *g, int64_t g_stride,
+                               int64_t rows, int64_t columns, const pfnn_adamw_step *s)
+{
+    const NAME(constants) c = {V_SET1((REAL)s->shrink),    V_SET1((REAL)s->keep), V_SET1((REAL)s->one_beta1),
+                               V_SET1((REAL)s->beta2),     V_SET1((REAL)s->one_beta2), V_SET1((REAL)s->rate),
+                               V_SET1((REAL)s->eps),       V_SET1((REAL)s->one_average)};
+    if (stride == columns && g_stride == columns) { /* no gaps between rows */
+        columns *= rows;
+        rows = 1;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t at = i * stride;
+        NAME(row)(p + at, m + at, v + at, average ? average + at : NULL, g + i * g_stride, columns, &c);
     }
 }
 

@@ -5,6 +5,8 @@
 
 #include "kernel.h"
 #include "network.h"
+#include "sparse.h"
+#include "transpose.h"
 
 enum {
     GROUP = 4,        /* panels packed at a time */
@@ -119,8 +121,10 @@ static size_t packed_x_bytes(const pfnn_net *net, int layer, int64_t rows)
 
 size_t pfnn_layer_gradient_workspace(const pfnn_net *net, int layer, int64_t rows, int threads)
 {
-    return 64 + packed_x_bytes(net, layer, rows) +
-           (size_t)(threads > 1 ? threads : 1) * gradient_space_at(net, layer, rows, NULL, NULL);
+    const size_t dense = 64 + packed_x_bytes(net, layer, rows) +
+                         (size_t)(threads > 1 ? threads : 1) * gradient_space_at(net, layer, rows, NULL, NULL);
+    const size_t sparse = pfnn_sparse_workspace(net, layer, rows, threads);
+    return dense > sparse ? dense : sparse;
 }
 
 size_t pfnn_layer_workspace(const pfnn_net *net, int layer, int64_t rows, int threads)
@@ -135,6 +139,12 @@ static int64_t input_tiles(const pfnn_net *net, int layer)
 {
     const int rows = pfnn_kernels_get()->tile_rows;
     return (net->config.size[layer] + rows - 1) / rows;
+}
+
+int64_t pfnn_layer_gradient_tiles(const pfnn_net *net, int layer)
+{
+    const int64_t dense = net->config.kernels * (input_tiles(net, layer) + 1), sparse = pfnn_sparse_tiles(net, layer);
+    return dense > sparse ? dense : sparse;
 }
 
 /* what the workers of a product share */
@@ -245,6 +255,10 @@ static void gradient_worker(void *context, int64_t worker)
 void pfnn_layer_weights_gradient(const pfnn_net *net, int layer, const void *x, const double *share, const void *dy,
                                  int64_t rows, const pfnn_gradient_sink *sink, void *workspace, int threads)
 {
+    if (pfnn_sparse_worth(net, layer, x, dy, rows)) {
+        pfnn_sparse_gradient(net, layer, x, share, dy, rows, sink, workspace, threads);
+        return;
+    }
     char *memory = (char *)workspace + ((64 - ((uintptr_t)workspace & 63)) & 63);
     product p = {.net = net, .layer = layer, .x = x, .share = share, .dy = dy, .rows = rows, .sink = sink,
                  .packed_x = memory, .workspace = memory + packed_x_bytes(net, layer, rows)};

@@ -13,12 +13,13 @@
 
 #include "pfnnc.h"
 
-/* Rows [i, i + rows), whole, of dW_k (to `prepare`: columns [j, j + columns) of them); the bias is row `in`, alone. */
+/* Rows [i, i + rows) and columns [j, j + columns) of dW_k; the bias is row `in`, alone. */
 typedef struct pfnn_gradient_tile {
     const void *values; /* (rows, columns) of the network's type, a row every `stride` */
     int64_t stride;
     int layer, kernel;
     int64_t i, rows, j, columns;
+    int64_t number; /* of the tile in its layer, not to `prepare`; the same for any number of threads */
 } pfnn_gradient_tile;
 
 /* Who takes the tiles. Each is handed out once, by some thread, its sums in the same order whatever the threads. */
@@ -27,6 +28,9 @@ typedef struct pfnn_gradient_sink {
     void (*take)(void *context, const pfnn_gradient_tile *tile);
     void *context;
 } pfnn_gradient_sink;
+
+/* Tiles that a layer is made of, at most: their numbers are below it. */
+int64_t pfnn_layer_gradient_tiles(const pfnn_net *net, int layer);
 
 /* Bytes that the product needs for so many rows and threads. */
 size_t pfnn_layer_gradient_workspace(const pfnn_net *net, int layer, int64_t rows, int threads);

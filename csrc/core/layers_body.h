@@ -21,12 +21,10 @@ static void NAME(pack_transposed)(REAL *to, const REAL *w, int64_t columns, int6
     for (int64_t p = 0; p < panels; p++, column += PANEL) {
         const int64_t lines = least(count - column, PANEL);
         const REAL *from = w + column * columns + row;
-        for (int64_t i = 0; i < depth; i++, to += PANEL) {
-            for (int64_t q = 0; q < lines; q++)
-                to[q] = from[q * columns + i];
-            for (int64_t q = lines; q < PANEL; q++)
-                to[q] = 0;
-        }
+        if (lines < PANEL)
+            memset(to, 0, (size_t)(depth * PANEL) * sizeof *to);
+        NAME(pfnn_transpose)(to, PANEL, from, columns, lines, depth);
+        to += depth * PANEL;
     }
 }
 
@@ -242,8 +240,8 @@ static void NAME(gradient_chunk)(const product *p, int kernel, int64_t t0, int64
 
     for (int64_t t = t0; t < t1; t++) {
         const int64_t i = part_begin(in, tiles, t), end = part_begin(in, tiles, t + 1);
-        pfnn_gradient_tile tile = {space->tile, wide, p->layer, kernel, i, end - i, 0, out};
-        pfnn_gradient_tile next = {NULL, 0, p->layer, kernel, end, part_begin(in, tiles, t + 2) - end, 0, 0};
+        pfnn_gradient_tile tile = {space->tile, wide, p->layer, kernel, i, end - i, 0, out, kernel * (tiles + 1) + t};
+        pfnn_gradient_tile next = {NULL, 0, p->layer, kernel, end, part_begin(in, tiles, t + 2) - end, 0, 0, -1};
 
         memset(space->tile, 0, (size_t)((end - i) * wide) * sizeof(REAL));
         for (int64_t j = 0; j < wide; j += GROUP * PANEL) {
@@ -279,7 +277,7 @@ static void NAME(gradient)(const product *p, int64_t worker)
             NAME(pack_dy)(p, kernel, &space);
         packed = kernel;
         if (chunk == 0) {
-            pfnn_gradient_tile bias = {space.bias, out, p->layer, kernel, in, 1, 0, out};
+            pfnn_gradient_tile bias = {space.bias, out, p->layer, kernel, in, 1, 0, out, kernel * (tiles + 1) + tiles};
             p->sink->take(p->sink->context, &bias);
         }
         NAME(gradient_chunk)(p, kernel, part_begin(tiles, chunks, chunk), part_begin(tiles, chunks, chunk + 1), &space);

@@ -21,25 +21,20 @@
 
 static const double PI = 3.14159265358979323846;
 
-/* one pass over the gradient of all weights: sum squares by line (norms), or AdamW */
+/* one pass over the gradient of all weights: sum squares by tile (norms), or AdamW */
 typedef struct update_job {
     pfnn_trainer *trainer;
     double *norms;
     pfnn_adamw_step step;
 } update_job;
 
-/* lines are rows of dW: layer after layer, kernel after kernel, the inputs and then the bias */
-static int64_t lines_before(const pfnn_net_config *net, int layer)
+/* tiles of dW in the layers before this one */
+static int64_t tiles_before(const pfnn_net *net, int layer)
 {
     int64_t count = 0;
     for (int l = 0; l < layer; l++)
-        count += (int64_t)net->kernels * (net->size[l] + 1);
+        count += pfnn_layer_gradient_tiles(net, l);
     return count;
-}
-
-static int64_t line_of(const pfnn_net_config *net, const pfnn_gradient_tile *tile, int64_t row)
-{
-    return lines_before(net, tile->layer) + tile->kernel * ((int64_t)net->size[tile->layer] + 1) + tile->i + row;
 }
 
 
@@ -315,7 +310,7 @@ static void lay_out(const pfnn_trainer *t, pfnn_train_work *w, char *base, size_
     w->dvalid = carve(base, bytes, all * dim, sizeof(double));
     w->first = carve(base, bytes, rows * dim, sizeof(double));
     w->losses = carve(base, bytes, rows * PFNN_TERMS, sizeof(double));
-    w->norms = carve(base, bytes, lines_before(net, PFNN_LAYERS), sizeof(double));
+    w->norms = carve(base, bytes, tiles_before(&t->config.net, PFNN_LAYERS), sizeof(double));
     w->memory_a_row = carve(base, bytes, rows * t->scratch, sizeof(double));
     w->layer = carve(base, bytes, (int64_t)layer, 1);
 }
@@ -509,13 +504,13 @@ static void make_gradient(pfnn_trainer *t, const pfnn_gradient_sink *sink, int t
 /* The factor that keeps the norm of the whole gradient at or below `clip`. */
 static double clip_factor(pfnn_trainer *t, double clip, int threads)
 {
-    const int64_t lines = lines_before(&t->config.net.config, PFNN_LAYERS);
+    const int64_t tiles = tiles_before(&t->config.net, PFNN_LAYERS);
     update_job job = {.trainer = t, .norms = t->work.norms};
     pfnn_gradient_sink sink = {NULL, take_tile, &job};
     double sum = 0;
-    memset(job.norms, 0, (size_t)lines * sizeof *job.norms);
+    memset(job.norms, 0, (size_t)tiles * sizeof *job.norms);
     make_gradient(t, &sink, threads);
-    for (int64_t i = 0; i < lines; i++)
+    for (int64_t i = 0; i < tiles; i++)
         sum += job.norms[i];
     return fmin(1, clip / (sqrt(sum) + 1e-6));
 }

@@ -375,15 +375,24 @@ static void NAME(network_backward)(pfnn_trainer *t, const pfnn_train_batch *batc
 
 /* ---- the last product and AdamW ----------------------------------------------------------- */
 
-static double NAME(square)(const REAL *g, int64_t count)
+static double NAME(squares)(const pfnn_gradient_tile *tile)
 {
-    double sum = 0;
-    for (int64_t j = 0; j < count; j++)
-        sum += (double)g[j] * (double)g[j];
+    double sums[8] = {0}, sum = 0; /* several, so that it can be done in vectors */
+    for (int64_t i = 0; i < tile->rows; i++) {
+        const REAL *g = (const REAL *)tile->values + i * tile->stride;
+        int64_t j = 0;
+        for (; j + 8 <= tile->columns; j += 8)
+            for (int n = 0; n < 8; n++)
+                sums[n] += (double)g[j + n] * (double)g[j + n];
+        for (; j < tile->columns; j++)
+            sum += (double)g[j] * (double)g[j];
+    }
+    for (int n = 0; n < 8; n++)
+        sum += sums[n];
     return sum;
 }
 
-/* What becomes of a tile of dW: its squares summed by line, or AdamW. */
+/* What becomes of a tile of dW: the sum of its squares, or AdamW. */
 static void NAME(take_tile)(const update_job *job, const pfnn_gradient_tile *tile)
 {
     const pfnn_train_config *c = &job->trainer->config;
@@ -394,16 +403,12 @@ static void NAME(take_tile)(const update_job *job, const pfnn_gradient_tile *til
     REAL *v = bias ? c->second.bias[l] : c->second.weights[l];
     REAL *average = !c->average.weights[0] ? NULL : bias ? c->average.bias[l] : c->average.weights[l];
 
-    const bool straight = tile->stride == out && !job->norms; /* no gaps between lines */
-    const int64_t lines = straight ? 1 : tile->rows, columns = straight ? tile->rows * out : out;
-    for (int64_t i = 0; i < lines; i++) {
-        const REAL *g = (const REAL *)tile->values + i * tile->stride;
-        const int64_t at = (bias ? tile->kernel : tile->kernel * in + tile->i + i) * out;
-        if (job->norms)
-            job->norms[line_of(&c->net.config, tile, i)] += NAME(square)(g, columns);
-        else
-            NAME(pfnn_adamw)(p + at, m + at, v + at, average ? average + at : NULL, g, columns, &job->step);
-    }
+    const int64_t at = (bias ? tile->kernel : tile->kernel * in + tile->i) * out + tile->j;
+    if (job->norms)
+        job->norms[tiles_before(&c->net, l) + tile->number] = NAME(squares)(tile);
+    else
+        NAME(pfnn_adamw)(p + at, m + at, v + at, average ? average + at : NULL, out, tile->values, tile->stride, tile->rows,
+                         tile->columns, &job->step);
 }
 
 /* Fetch what AdamW will touch, while the tile is being made. */

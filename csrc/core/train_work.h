@@ -25,7 +25,7 @@ typedef struct pfnn_train_work {
     double *raw, *valid, *dvalid; /* (N, dim) physical prediction, its valid form, the gradient by that */
     double *first;                /* (rows, dim) physical last input frame */
     double *losses;               /* (rows, PFNN_TERMS) */
-    double *norms;                /* one a row of all weights */
+    double *norms;                /* one a tile of dW */
     double *memory_a_row;         /* (rows, scratch) */
     void *layer;                  /* workspace of the layers' passes */
 } pfnn_train_work;
