@@ -103,6 +103,32 @@ def test_gradient_is_pytorchs(kernel, count, beta, activation, dtype, tolerance)
         at += view.size
 
 
+@pytest.mark.parametrize("zeros", [(0.0, 0.0), (0.6, 0.0), (0.0, 0.6), (0.6, 0.7), (1.0, 1.0)])
+@pytest.mark.parametrize(("inputs", "outputs", "kernels", "rows"), [(70, 40, 8, 21), (5, 1030, 4, 7), (530, 9, 3, 40)])
+def test_weights_gradient_where_there_are_zeros(zeros, inputs, outputs, kernels, rows):
+    """Zeros in x or dy are skipped in float: the sums are those of float64, and the bits those of one thread."""
+    rng = np.random.default_rng(inputs)
+    x, dy = rng.normal(size=(rows, inputs)), rng.normal(size=(rows, outputs))
+    for array, share in zip((x, dy), zeros, strict=True):
+        array[rng.random(array.shape) < share] = 0
+    weights, bias, phase = np.zeros((kernels, inputs, outputs)), np.zeros((kernels, outputs)), rng.random(rows)
+
+    def gradients(dtype):
+        given = (x.astype(dtype), phase, weights.astype(dtype), bias.astype(dtype), dy.astype(dtype))
+        return pfnnc._core.layer_backward(*given, 8.0, 0, 4 | 8)[2:]
+
+    wanted, before = gradients(np.float64), pfnnc.get_num_threads()
+    try:
+        pfnnc.set_num_threads(1)
+        single = gradients(np.float32)
+        pfnnc.set_num_threads(3)
+        several = gradients(np.float32)
+    finally:
+        pfnnc.set_num_threads(before)
+    for a, b, c in zip(single, several, wanted, strict=True):
+        assert np.array_equal(a, b) and np.abs(a - c).max() <= 2e-6 * max(1, np.abs(c).max())
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_thirty_full_batch_steps_are_pytorchs(dtype):
     model, data = network(dtype=dtype), windows()

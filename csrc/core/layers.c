@@ -9,7 +9,8 @@
 #include "transpose.h"
 
 enum {
-    GROUP = 4,        /* panels packed at a time */
+    GROUP = 4,        /* panels at a time, at most */
+    FEW_ROWS = 4,     /* whose tiles are several panels wide */
     MOST_ROWS = 256,  /* of x that a worker takes at a time: a block of them stays in the second-level cache */
     CHUNK_TILES = 32  /* tiles of inputs that share one packed dy in the weights' gradient */
 };

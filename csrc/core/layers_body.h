@@ -70,6 +70,7 @@ static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t row
 {
     const int64_t depth_all = o->transposed ? o->out : o->in, blocks = (depth_all + PFNN_BLOCK - 1) / PFNN_BLOCK;
     const int64_t most = pfnn_kernels_get()->tile_rows, tiles = (rows + most - 1) / most;
+    const int64_t group = rows > FEW_ROWS ? 1 : GROUP; /* a block of one panel stays in the first-level cache */
 
     for (int64_t b = 0; b < blocks; b++) {
         const int64_t begin = part_begin(depth_all, blocks, b), depth = part_begin(depth_all, blocks, b + 1) - begin;
@@ -80,7 +81,7 @@ static void NAME(add_product)(REAL *c, int64_t c_row, const REAL *x, int64_t row
         for (int k = 0; k < o->kernels; k++)
             for (int64_t p = 0, panels; p < c_row / PANEL; p += panels) {
                 pfnn_tile tile = {.c_row = c_row, .depth = depth, .share_row = share_row};
-                panels = least(c_row / PANEL - p, GROUP);
+                panels = least(c_row / PANEL - p, group);
                 const pfnn_tile_table *table = NAME(find_operand)(&tile, o, k, begin, p, &panels, space->w);
                 for (int64_t t = 0; t < tiles; t++) {
                     const int64_t at = part_begin(rows, tiles, t);
