@@ -16,6 +16,7 @@ from pfnnc import (
     FeatureSpec,
     Normalizer,
     SimplifiedPFNN,
+    Skeleton,
     Trainer,
     Trajectory,
     WindowDataset,
@@ -25,6 +26,7 @@ from pfnnc import (
     quat_conj,
     quat_mul,
     quat_to_exp_map,
+    quat_to_matrix,
 )
 from pfnnc._augment import frames_inside, played_length
 
@@ -115,6 +117,29 @@ def test_even_motion_is_exact(representation, speed):
         world = FeatureSpec(NAMES[1:], representation, points=("Hips",))  # no yaw rate: the turn is in the orientation
         error = away(rows_at(clip, world, speed), world.encode(faster(clip, speed))[:-1], world)
         assert error.pop("orientation") < 1e-4 and max(error.values()) < 1e-12
+
+
+@pytest.mark.parametrize("joints", [1, 15, 16, 17, 40])
+@pytest.mark.parametrize("representation", ["quat", "exp_map", "6d"])
+def test_rotations_take_the_shorter_way(representation, joints):
+    """Through full turns, where rotation vectors change sides at pi, and with quaternions of any sign; any joint count."""
+    rng = np.random.default_rng(joints)
+    axes, t = rng.normal(size=(joints, 3)), np.arange(80)[:, None, None] / 30
+    axes /= np.linalg.norm(axes, axis=1, keepdims=True)
+    clip = Clip(
+        Skeleton([f"j{i}" for i in range(joints)], range(-1, joints - 1), np.zeros((joints, 3))),
+        np.zeros((80, 3)),
+        exp_map_to_quat(axes * t * rng.uniform(1, 5, (joints, 1))),
+        30,
+    )
+    spec = FeatureSpec(joints, representation)
+    rows, fast = spec.encode(clip), faster(clip, 0.6)
+    if representation == "quat":  # as another program may write them
+        flips = rng.choice([-1, 1], (80, joints + 1, 1))
+        rows[:, 3:] = (rows[:, 3:].reshape(80, joints + 1, 4) * flips).reshape(80, -1)
+    got = spec.decode(rows_at(rows, spec, 0.6, fps=30), skeleton=clip.skeleton).rotations
+    turn = largest_turn(clip)
+    assert 0.1 < turn < 0.2 and np.abs(quat_to_matrix(got) - quat_to_matrix(fast.rotations[:-1])).max() < turn**2 / 8
 
 
 def test_speed_one_is_what_is_stored(walk):

@@ -29,6 +29,13 @@ static double moment(int64_t k, double speed, int64_t frames)
     return snapped < end ? snapped : end;
 }
 
+/* How much of the way from frame i - 1 to frame i lies between two moments. */
+static double overlap(int64_t i, double begin, double end)
+{
+    const double from = (double)(i - 1) > begin ? (double)(i - 1) : begin, to = (double)i < end ? (double)i : end;
+    return to - from;
+}
+
 /* How many frames a clip then has. */
 static int64_t played_length(int64_t frames, double speed)
 {

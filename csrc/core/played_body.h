@@ -32,12 +32,15 @@ static const TO *NAME(row_of)(const NAME(clip) *clip, int64_t i, int place)
 
 /* ---- rotations between two frames ----------------------------------------------------------- */
 
-/* Columns of `count` rotations to lanes, and back. */
+/* Columns of `count` rotations to lanes, zeros in the others; and back. */
 static FORCE_INLINE void NAME(load)(TO (*restrict x)[LANES], const TO *restrict columns, int count, int width)
 {
     for (int j = 0; j < count; j++)
         for (int i = 0; i < width; i++)
             x[i][j] = columns[j * width + i];
+    for (int j = count; j < LANES; j++)
+        for (int i = 0; i < width; i++)
+            x[i][j] = 0;
 }
 
 static FORCE_INLINE void NAME(store)(TO *restrict columns, TO (*restrict x)[LANES], int count, int width)
@@ -50,7 +53,7 @@ static FORCE_INLINE void NAME(store)(TO *restrict columns, TO (*restrict x)[LANE
 /* Quaternions, the shorter way, as a straight line brought back to unit length. */
 static void NAME(between_quats)(TO *restrict out, const TO *restrict from, const TO *restrict to, int count, TO share)
 {
-    TO x[4][LANES] = {{0}}, y[4][LANES] = {{0}};
+    TO x[4][LANES], y[4][LANES];
     NAME(load)(x, from, count, 4);
     NAME(load)(y, to, count, 4);
     for (int j = 0; j < LANES; j++) {
@@ -72,7 +75,7 @@ static void NAME(between_quats)(TO *restrict out, const TO *restrict from, const
 static void NAME(between_exp_maps)(TO *restrict out, const TO *restrict from, const TO *restrict to, int count, TO share)
 {
     const TO whole = (TO)TWO_PI;
-    TO x[3][LANES] = {{0}}, y[3][LANES] = {{0}};
+    TO x[3][LANES], y[3][LANES];
     NAME(load)(x, from, count, 3);
     NAME(load)(y, to, count, 3);
     for (int j = 0; j < LANES; j++) {
@@ -101,7 +104,7 @@ static void NAME(between_exp_maps)(TO *restrict out, const TO *restrict from, co
 /* Two columns of matrices, as straight lines made orthonormal. */
 static void NAME(between_columns)(TO *restrict out, const TO *restrict from, const TO *restrict to, int count, TO share)
 {
-    TO x[6][LANES] = {{0}}, y[6][LANES] = {{0}};
+    TO x[6][LANES], y[6][LANES];
     NAME(load)(x, from, count, 6);
     NAME(load)(y, to, count, 6);
     for (int j = 0; j < LANES; j++) {
@@ -172,7 +175,7 @@ static double NAME(turn_of)(const NAME(clip) *clip, int64_t i)
 /* `to` += share x (`from` turned by an angle about +y), for n vectors. */
 static void NAME(add_turned)(TO *restrict to, const TO *restrict from, int64_t n, double share, double angle)
 {
-    const TO c = (TO)(share * cos(angle)), s = (TO)(share * sin(angle)), up = (TO)share;
+    const TO c = (TO)(angle == 0 ? share : share * cos(angle)), s = (TO)(angle == 0 ? 0 : share * sin(angle)), up = (TO)share;
     for (int64_t i = 0; i < 3 * n; i += 3) {
         to[i] += c * from[i] + s * from[i + 2];
         to[i + 1] += up * from[i + 1];
@@ -193,7 +196,7 @@ static void NAME(play_rates)(TO *row, const NAME(clip) *clip, int64_t k, double 
     double turned = 0;
 
     for (int64_t i = first; i <= last; i++)
-        turned += (fmin((double)i, end) - fmax((double)(i - 1), begin)) * NAME(turn_of)(clip, i);
+        turned += overlap(i, begin, end) * NAME(turn_of)(clip, i);
     if (layout->yaw_rate >= 0)
         row[layout->yaw_rate] = (TO)(turned * clip->fps);
     memset(row, 0, 3 * sizeof *row);
@@ -203,7 +206,7 @@ static void NAME(play_rates)(TO *row, const NAME(clip) *clip, int64_t k, double 
     /* from the last one back; `angle` is the heading of frame i less that of frame k */
     double angle = k > 0 ? 0 : turned;
     for (int64_t i = last; i >= first; i--) {
-        const double share = fmin((double)i, end) - fmax((double)(i - 1), begin), turn = NAME(turn_of)(clip, i);
+        const double share = overlap(i, begin, end), turn = NAME(turn_of)(clip, i);
         const TO *from = NAME(row_of)(clip, i, 0);
         if (i == last)
             angle += ((double)last - end) * turn;
