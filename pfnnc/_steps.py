@@ -18,7 +18,7 @@ SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a
 SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
 SWING_RISE = 0.35  # legs above the other foot that a swing may end, as on stairs: more is a kick that stops at its top
 STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
-CUT_TOP = 0.4  # of the usual top speed that a swing has at least which the first frame cuts: slower, the foot was down
+CUT_TOP = 0.3  # of the usual top speed that a swing has at least which the first frame cuts: slower, the foot was down
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
 LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
@@ -242,7 +242,8 @@ def _signals(body: Body, wider: float = 1.0) -> _Signals:
 
 
 def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
-    """The swings that end within the frames, in order of their strikes; and where somebody is on the way, bool (T,).
+    """The swings that end within the frames, in order of their strikes; and where somebody is on the way, bool (T,), a kick
+    being none.
 
     A foot swings where it is faster than the other one: in a walk, a run, sideways, backwards and round alike. Its
     strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where
@@ -255,7 +256,7 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
 
     # each swing with what comes before and after it, up to the end of the next one
     stretches, around = _swing_stretches(lead, body.fps), int(LONGEST_STEP * body.fps) + 1
-    found = []
+    found, kicks = [], np.zeros(frames, bool)
     for k, (start, stop, foot) in enumerate(stretches):
         limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
         low, high = max(start - around, 0), min(max(limit, stop), stop + around)
@@ -266,13 +267,16 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
         swing = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
             found.append(swing)
+        elif stop + SAME_SWING * body.fps < frames:  # not one that the last frame cuts
+            rise = signals[1.0].toes[start:stop, foot, 1] - signals[1.0].toes[start:stop, 1 - foot, 1]
+            kicks[start:stop] = rise.max() > SWING_RISE * body.leg
     usual = float(np.median([swing.top for swing, _ in found])) if found else 0.0
     found = [(swing, signs) for swing, signs in found if swing.lift > 0 or swing.top >= CUT_TOP * usual]
     way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
     swings = _alternating(_agreed(found, body.fps), body.fps)
     if len(swings) == 1 and frames < LONGEST_STEP * body.fps:
         swings = _with_counterpart(signals[1.0], body, swings[0])
-    return swings, way | (np.abs(lead) > 1.5 * SWING_LEAD)
+    return swings, (way | (np.abs(lead) > 1.5 * SWING_LEAD)) & ~kicks
 
 
 def speed_noise(body: Body) -> float:

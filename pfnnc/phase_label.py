@@ -15,7 +15,7 @@ __all__ = ["Labels", "label_phase"]
 LONGEST_REST = 0.6  # s from a strike to the next lift, likewise
 SHORTEST_STEP = 0.12  # s; feet that strike closer together jump
 LEAST_CONFIDENCE = 0.01  # of a step, so that 0 means no phase
-BEYOND = 0.6  # cycles that the phase goes on before the first and after the last strike of a walk
+BEYOND = 0.7  # cycles that the phase goes on before the first and after the last strike of a walk
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ def label_phase(clip: Clip, method: str = "contacts", *, feet=None) -> Labels:
       "contacts" (default): the whole gait cycle from the feet. Steps are found where one foot swings past the other,
         whichever way the walker goes, and have to alternate; the scale of everything is the clip's own (leg length,
         swing speed). Phase 0 is the left foot's strike, where its braking ends, 0.5 the right one's, linear between.
-        Before the first and after the last strike of a walk the phase goes on for about half a cycle, while somebody
+        Before the first and after the last strike of a walk the phase goes on for up to 0.7 cycle, while somebody
         is on the way. Standing, jumping, kicking have no phase.
       "root_y": the article's valleys of the root's height, `extract_phase_from_root_y`. Usually these are single steps:
         a ``UserWarning`` says so.

@@ -450,6 +450,23 @@ def test_recordings_of_other_kinds():
             assert all(a[1] != b[1] for a, b in zip(order[:-1], order[1:], strict=True)), name
 
 
+def test_walking_recordings_have_a_phase_wherever_they_begin():
+    for folder, reading in (("pack", {}), ("bandai", dict(scale=0.01, root="Hips"))):
+        for path in sorted(shared("clips", folder).glob("*.bvh")):
+            clip = pfnnc.load_bvh(path, **reading)
+            if "kick" in path.stem or "idle" in path.stem:
+                labels = pfnnc.label_phase(clip)
+                assert np.isnan(labels.phase).mean() > 0.8
+                continue
+            half = round(0.35 * clip.fps)
+            a, b = (np.clip(np.arange(len(clip)) + k, 0, len(clip) - 1) for k in (-half, half))
+            way = np.linalg.norm((clip.root_positions[b] - clip.root_positions[a])[:, [0, 2]], axis=1)
+            walks = way * clip.fps > 0.35 * (b - a)
+            for start in range(0, max(len(clip) - round(1.2 * clip.fps), 1), 23):
+                phase = pfnnc.label_phase(clip[start:]).phase
+                assert np.isnan(phase[walks[start:]]).mean() <= 0.05, (path.stem, start)
+
+
 def test_load_phase_finds_what_is_labelled():
     with open(shared("clips", "labels.tsv")) as file:
         rows = list(csv.DictReader(file, delimiter="\t"))
