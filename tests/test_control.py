@@ -42,7 +42,8 @@ def test_springs_against_an_integrator():
 
     start = [0.3, -0.2, 0.1, 0.4, 0, 0, 0.5, 0]
     exact = solve_ivp(slope, (0, 1), start, rtol=1e-11, atol=1e-12, dense_output=True).sol
-    wanted = step_control(new_control((0.3, -0.2, 0.5), (0.1, 0.4)), (*goal, facing))
+    root = (0.3, -0.2, 0.5)
+    wanted = step_control(new_control(root, (0.1, 0.4)), (*goal, facing), root=root)
     for row, t in zip(wanted, TIMES, strict=True):
         np.testing.assert_allclose(row, exact(t)[[0, 1, 6]], atol=1e-8)
 
@@ -71,9 +72,17 @@ def test_facing_goes_the_shorter_way_and_follows_the_motion():
         step_control(state, (1.0, 0.0, math.nan))
     np.testing.assert_allclose(state[6], np.pi / 2, atol=1e-6)
     for _ in range(300):
-        wanted = step_control(state, (0.0, 0.0, math.nan))  # it stands and keeps its facing
+        wanted = step_control(state, (0.0, 0.0, math.nan), root=(*state[:2], 0.0))  # it stands and keeps its facing
     np.testing.assert_allclose(wanted[:, 2], np.pi / 2, atol=1e-6)
     np.testing.assert_allclose(wanted[:, :2], np.tile(state[:2], (3, 1)), atol=1e-6)
+
+
+def test_what_a_character_is_behind_it_makes_up_over_the_trajectory():
+    place, behind = np.array([1.0, 2.0]), np.array([0.3, -0.6])
+    there = step_control(new_control((*place, 0.0), (0.2, 1.0)), (0.0, 1.4, 0.0), root=(*place, 0.0))
+    late = step_control(new_control((*place, 0.0), (0.2, 1.0)), (0.0, 1.4, 0.0), root=(*(place - behind), 0.0))
+    np.testing.assert_allclose(there[:, :2] - late[:, :2], (1 - TIMES[:, None]) * behind, atol=1e-12)
+    np.testing.assert_allclose(there[:, 2], late[:, 2])
 
 
 def test_leash_and_top_speed():

@@ -92,13 +92,15 @@ void pfnn_control_step(pfnn_control *control, double *wanted, const pfnn_control
     heed(goal, control, config, command);
     double facing_goal = control->facing + wrap(control->goal - control->facing);
 
-    /* where the virtual root will be, seen from this frame */
+    /* The way of the virtual root from where the character is; what the character is behind, it makes up over the whole
+     * trajectory. (All at once would be a path that begins away from the feet, which nobody has ever walked.) */
     for (size_t t = 0; t < config->times; t++) {
         double *row = wanted + 3 * t, time = config->time[t], spin = control->spin;
         if (!(time > 0.0))
             continue;
         for (int i = 0; i < 2; i++)
-            row[i] = control->place[i] + spring_way(control->velocity[i], control->acceleration[i], goal[i], y, time);
+            row[i] = root[i] + spring_way(control->velocity[i], control->acceleration[i], goal[i], y, time) +
+                     (control->place[i] - root[i]) * time / last;
         row[2] = control->facing;
         spring(&row[2], &spin, facing_goal, turn, time);
         if (foreseen) {
