@@ -1,6 +1,7 @@
 """The same motion at another speed or frame rate."""
 
 import math
+from bisect import bisect_left
 
 import numpy as np
 
@@ -60,12 +61,17 @@ def frames_inside(begin: int, end: int, speed: float, length: int) -> range:
     """
     if speed == 1:
         return range(begin, end)
-    frames = np.arange(played_length(length, speed))
-    at, before = moments(frames, speed, length), moments(frames - 1, speed, length)
-    first = np.where(frames == 0, 0, np.minimum(np.floor(at), np.floor(before) + 1))
-    last = np.ceil(moments(np.maximum(frames, 1), speed, length))  # the velocity of frame 0 is that of frame 1
-    inside = np.flatnonzero((first >= begin) & (last < end))
-    return range(inside[0], inside[-1] + 1) if len(inside) else range(0)
+
+    def first(frame: int) -> float:
+        at, before = moments(np.array([frame, frame - 1]), speed, length)
+        return min(np.floor(at), np.floor(before) + 1) if frame else 0
+
+    def last(frame: int) -> float:  # the velocity of frame 0 is that of frame 1
+        return np.ceil(moments(np.array([max(frame, 1)]), speed, length)[0])
+
+    frames = range(played_length(length, speed))
+    start, stop = bisect_left(frames, begin, key=first), bisect_left(frames, end, key=last)
+    return range(start, max(start, stop))
 
 
 def frames_shown(begin: int, end: int, speed: float) -> tuple[int, int]:

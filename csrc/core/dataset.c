@@ -19,13 +19,13 @@ enum { LANES = 16, MOST_WIDTH = 6 }; /* rotations worked on at a time, numbers a
 /* ---- clips played at another speed ---------------------------------------------------------- */
 
 /* Rounding in the product of frame and speed; as Clip.resample has it. */
-static const double NEAR = 1e-9, BEYOND = 1e-6;
+static const double SNAP = 1e-9, BEYOND = 1e-6;
 
 /* Frame k of a clip played `speed` times as fast, in the clip's own frames, between 0 and its last one. */
 static double moment(int64_t k, double speed, int64_t frames)
 {
     const double at = (double)k * speed, nearest = rint(at), end = (double)(frames - 1);
-    const double snapped = fabs(at - nearest) < NEAR * (nearest > 1 ? nearest : 1) ? nearest : at;
+    const double snapped = fabs(at - nearest) < SNAP * (nearest > 1 ? nearest : 1) ? nearest : at;
     return snapped < end ? snapped : end;
 }
 

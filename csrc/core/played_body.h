@@ -58,10 +58,10 @@ static void NAME(between_quats)(TO *restrict out, const TO *restrict from, const
     NAME(load)(y, to, count, 4);
     for (int j = 0; j < LANES; j++) {
         const TO along = x[0][j] * y[0][j] + x[1][j] * y[1][j] + x[2][j] * y[2][j] + x[3][j] * y[3][j];
-        const TO near = along < 0 ? -share : share, rest = 1 - share;
+        const TO toward = along < 0 ? -share : share, rest = 1 - share;
         TO square = 0;
         for (int i = 0; i < 4; i++) {
-            x[i][j] = rest * x[i][j] + near * y[i][j];
+            x[i][j] = rest * x[i][j] + toward * y[i][j];
             square += x[i][j] * x[i][j];
         }
         const TO scale = square > 0 ? 1 / ROOT(square) : 0;
