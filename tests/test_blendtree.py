@@ -154,6 +154,12 @@ def test_standing_is_a_pose_at_speed_zero():
     assert_allclose(np.linalg.norm(slow.root_positions[-1] - slow.root_positions[0]) / 10, 0.6, rtol=0.03)
 
 
+def test_whoever_stands_faces_the_way_that_is_asked_for():
+    tree = tree_of(made("idle", heading=1.0), made("walk", speed=1.2))
+    out = tree.synthesize(0.0, n_frames=3, yaw=0.5)
+    assert_allclose(quat_yaw(out.clip.rotations[:, 0]), 0.5, atol=1e-9)
+
+
 def test_speeds_that_change(pair):
     out = pair.synthesize(np.linspace(1.4, 4.0, 300), fps=30)
     assert len(out.clip) == 300 and out.weights.shape == (300, 2)
