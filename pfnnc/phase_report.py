@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from ._check import path as checked_path
+from ._files import written_whole
 from ._steps import make_body
 from .phase import cycle_statistics, drop_outlier_cycles, phase_histogram
 from .phase_files import save_labels, save_phase
@@ -124,5 +125,6 @@ def _write(clip: Clip, labels: Labels, folder: Path, feet) -> list[Path]:
     paths.append(folder / f"{name}.png")
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # of a name in a script that the font lacks
-        figure.savefig(paths[-1], dpi=80)
+        with written_whole(paths[-1]) as file:
+            figure.savefig(file, format="png", dpi=80)
     return paths
