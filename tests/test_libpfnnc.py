@@ -1,6 +1,7 @@
 """libpfnnc alone: it builds, C++ can read its header, and C gets the bits that Python gets."""
 
 import math
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -234,3 +235,31 @@ def test_the_forward_pass_on_aarch64(tmp_path):
     for isa in ("neon", "portable"):
         result = run("qemu-aarch64", "-E", f"PFNNC_ISA={isa}", tmp_path / "check")
         assert result.returncode == 0 and f"{isa}: 186 cases, 0 wrong" in result.stdout, result.stdout + result.stderr
+
+
+def sanitized(source, folder):
+    """A program over the core with sanitizers, or a skip where the compiler has none."""
+    flags = "-std=c11 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -Wall -Wextra -Werror".split()
+    sources = [source, *sorted((ROOT / "csrc/core").glob("*.c"))]
+    command = ["cc", *flags, f"-I{ROOT / 'csrc/core'}", *sources, "-lm", "-lpthread", "-o", folder / "program"]
+    built = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    if built.returncode and "sanitize" in built.stderr:
+        pytest.skip("needs a compiler with sanitizers")
+    assert built.returncode == 0, built.stderr
+    return folder / "program"
+
+
+@pytest.mark.slow
+def test_edges_of_the_c_interface_under_sanitizers(tmp_path):
+    """Sizes of 0, below 0 and huge; and every byte of the tables of two kinds of file, with the checksum put right."""
+    if not shutil.which("cc"):
+        pytest.skip("needs cc")
+    program, walk = sanitized(ROOT / "csrc/tests/check_edges.c", tmp_path), pfnnc.make_gait_clip("walk", seconds=4)
+    make(3, 2, 4, 4).save(tmp_path / "network")
+    quick = {"hidden": 4, "epochs": 0, "progress": False}
+    pfnnc.MotionModel.train([walk.clip], phases=[walk.phase], **quick).save(tmp_path / "model")
+    environment = {key: value for key, value in os.environ.items() if key != "LD_PRELOAD"}
+    for arguments in (["network", "network", ""], ["model", "motion-model", "model."]):
+        command = [program, tmp_path / arguments[0], *arguments[1:]]
+        result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=environment)
+        assert result.returncode == 0 and " 0 wrong" in result.stdout, result.stdout + result.stderr

@@ -261,6 +261,8 @@ static void sort_rows(int64_t *index, int64_t *begin, int64_t *next, const pfnn_
 pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
                              pfnn_error *error)
 {
+    if (batch->rows < 0)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "rows must be at least 0, got %lld", (long long)batch->rows);
     for (int64_t i = 0; i < batch->rows; i++)
         if (!(batch->phase[i] >= 0 && batch->phase[i] <= 1))
             return pfnn_fail(error, PFNN_ERROR_VALUE, i, "phase[%lld]=%.9g is not in [0, 1]", (long long)i,

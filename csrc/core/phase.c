@@ -135,6 +135,8 @@ pfnn_status pfnn_phase_from_root_y(double *phase, int64_t *valleys, int64_t *cou
                                    int64_t distance, int64_t smooth, pfnn_error *error)
 {
     *count = 0;
+    if (n < 0)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "n must be at least 0, got %lld", (long long)n);
     if (distance < 1)
         return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "distance must be at least 1, got %lld", (long long)distance);
     if (smooth < 1)
@@ -226,6 +228,12 @@ static void foot_contacts(uint8_t *contacts, const double *positions, int64_t fr
 pfnn_status pfnn_contacts(uint8_t *contacts, const double *positions, int64_t frames, int64_t feet,
                           const pfnn_contact_config *config, pfnn_error *error)
 {
+    if (frames < 0 || feet < 0)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "frames and feet must be at least 0, got %lld and %lld",
+                         (long long)frames, (long long)feet);
+    if (!(config->fps > 0) || !(config->min_duration >= 0))
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "fps must be greater than 0 and min_duration at least 0, got %g and %g",
+                         config->fps, config->min_duration);
     if (frames == 0 || feet == 0)
         return PFNN_OK;
     double *lowest = malloc((size_t)frames * sizeof *lowest);

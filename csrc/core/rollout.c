@@ -16,6 +16,8 @@
 
 #define PI 3.14159265358979323846
 
+enum { MOST_OFFSET = 1 << 20 }; /* frames that a trajectory reaches: those of the past are kept */
+
 /* what a step computes before it is stored: (NEXT) doubles a character */
 enum { NEXT_ROOT = 0, NEXT_YAW = 3, NEXT_TURN = 4, NEXT_PHASE = 5, NEXT_EXCESS = 6, NEXT_SUM = 10, NEXT = 14 };
 
@@ -176,12 +178,23 @@ static void copy_config_arrays(pfnn_rollout *r)
     c->mean = c->scale = c->low = c->high = c->expected = c->expected_rate = c->avg_stride = c->offsets = NULL;
 }
 
+/* Sizes whose products stay within size_t; `reserve` does the rest. */
 static pfnn_status check_config(const pfnn_rollout_config *c, pfnn_error *error)
 {
-    if (c->length < 1)
-        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "length must be at least 1, got 0");
-    if ((c->expected_rows || c->rate_rows) && c->window < 1)
-        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "window must be at least 1, got 0");
+    const size_t most = SIZE_MAX / 64;
+
+    if (c->layout.dim < 1 || c->layout.n_times < 0 || c->layout.n_future < 0 || c->layout.out_dim < c->layout.dim)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "layout has not been through pfnn_feature_layout_init");
+    if (c->length < 1 || c->length > most / ((size_t)c->layout.dim + 4))
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "length must be at least 1 and fit into memory, got %zu", c->length);
+    if ((c->expected_rows || c->rate_rows) && (c->window < 1 || c->window > most))
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "window must be at least 1 and fit into memory, got %zu", c->window);
+    for (int32_t i = 0; i < c->layout.n_times; i++)
+        if (!(fabs(c->offsets[i]) <= MOST_OFFSET))
+            return pfnn_fail(error, PFNN_ERROR_VALUE, i, "offsets[%d]=%g is more than %d frames away", (int)i,
+                             c->offsets[i], (int)MOST_OFFSET);
+    if (c->expected_rows && c->expected_groups > most / c->expected_rows)
+        return pfnn_fail(error, PFNN_ERROR_MEMORY, -1, "no memory for %zu rows of expected motion", c->expected_rows);
     if (c->expected_rows && c->expected_groups != 1 && c->expected_groups != c->characters)
         return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "expected has %zu groups for %zu characters", c->expected_groups,
                          c->characters);

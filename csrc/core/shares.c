@@ -73,6 +73,8 @@ pfnn_status pfnn_phase_shares(double *share, double *slope, const pfnn_net_confi
                               int64_t rows, pfnn_error *error)
 {
     int count = config->kernels;
+    if (rows < 0)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "rows must be at least 0, got %lld", (long long)rows);
     for (int64_t i = 0; i < rows; i++, share += count, slope = slope ? slope + count : NULL) {
         if (!(phase[i] >= 0 && phase[i] <= 1)) {
             return pfnn_fail(error, PFNN_ERROR_VALUE, i, "phase[%lld]=%.17g is not in [0, 1]", (long long)i, phase[i]);

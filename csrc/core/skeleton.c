@@ -12,6 +12,8 @@ typedef void pose_lanes(double *positions, double *world_rotations, const pfnn_s
 
 pfnn_status pfnn_skeleton_check(const pfnn_skeleton *skeleton, pfnn_error *error)
 {
+    if (skeleton->joints < 1)
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "joints must be at least 1, got %lld", (long long)skeleton->joints);
     for (int64_t j = 0; j < skeleton->joints; j++) {
         int32_t parent = skeleton->parents[j];
         if (parent < -1 || parent >= j)
