@@ -139,7 +139,16 @@ def smooth(x: np.ndarray, width: float) -> np.ndarray:
         return x
     flat = x.reshape(len(x), -1)
     padded = np.concatenate([2 * flat[0] - flat[radius:0:-1], flat, 2 * flat[-1] - flat[-2 : -radius - 2 : -1]])
-    return np.stack([np.convolve(column, kernel, "valid") for column in padded.T], axis=1).reshape(x.shape)
+    return np.stack([_convolved(column, kernel) for column in padded.T], axis=1).reshape(x.shape)
+
+
+def _convolved(x: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """``np.convolve(x, kernel, "valid")``, in time that hardly grows with the kernel's length."""
+    if len(kernel) < 1024:  # so are those of all real rates
+        return np.convolve(x, kernel, "valid")
+    size = 1 << (len(x) - 1).bit_length()
+    product = np.fft.rfft(x, size) * np.fft.rfft(kernel, size)
+    return np.fft.irfft(product, size)[len(kernel) - 1 : len(x)]
 
 
 def speed_of(points: np.ndarray, body: Body, axes=(0, 1, 2)) -> np.ndarray:
@@ -190,8 +199,18 @@ def _around(x: np.ndarray, near: int, far: int) -> np.ndarray:
     near, far = max(min(near, len(x)), 1), min(far, len(x))
     width = max(far - near, 0) + 1
     padded = np.concatenate([np.zeros(near + width - 1), x, np.zeros(near + width - 1)])
-    top = np.lib.stride_tricks.sliding_window_view(padded, width).max(axis=1)
+    top = _windows(padded, width, np.maximum)
     return np.maximum(top[: len(x)], top[2 * near + width - 1 :][: len(x)])
+
+
+def _windows(x: np.ndarray, width: int, extreme) -> np.ndarray:
+    """The greatest (or least) value of each ``width`` neighbours, in time that hardly grows with it."""
+    span = 1
+    while span < width:
+        shift = min(span, width - span)
+        x = extreme(x[:-shift], x[shift:])
+        span += shift
+    return x
 
 
 def mended(body: Body, pieces: list[tuple[int, int]]) -> Body:
@@ -534,7 +553,7 @@ def _floor(heights: np.ndarray, around: int) -> np.ndarray:
     """Where a joint of (T, 2) feet rests: the lower foot's least height within so many frames, without steps."""
     around = min(around, len(heights))
     lower = np.pad(heights.min(axis=1), around, mode="edge")
-    least = np.lib.stride_tricks.sliding_window_view(lower, 2 * around + 1).min(axis=1)
+    least = _windows(lower, 2 * around + 1, np.minimum)
     return smooth(least, 0.25 * around)
 
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import shared
 
 import pfnnc
-from pfnnc._steps import SMOOTHING, make_body, smooth, sound_pieces, speed_noise, speed_of
+from pfnnc._steps import SMOOTHING, _windows, make_body, smooth, sound_pieces, speed_noise, speed_of
 
 WALKS = [
     ("walk", {}),
@@ -258,6 +258,21 @@ def test_tiny_clips():
             pfnnc.label_phase(scaled(clip, factor), feet=("LeftFoot", "RightFoot"))
         with pytest.raises(ValueError, match="clip must have positions"):
             pfnnc.label_phase(scaled(clip, 1e200))
+
+
+def test_filters_are_the_plain_ones():
+    rng = np.random.default_rng(0)
+    for n, width in ((10, 1), (10, 10), (1000, 64), (1000, 65)):
+        x = rng.normal(size=n)
+        plain = np.lib.stride_tricks.sliding_window_view(x, width)
+        np.testing.assert_array_equal(_windows(x, width, np.maximum), plain.max(axis=1))
+        np.testing.assert_array_equal(_windows(x, width, np.minimum), plain.min(axis=1))
+    x = np.cumsum(rng.normal(size=(3000, 2)), axis=0)
+    for width in (2.0, 400.0):  # by sums and by Fourier transforms
+        at, radius = 1700, int(3 * width)
+        weights = np.exp(-0.5 * (np.arange(-radius, radius + 1) / width) ** 2)
+        mean = weights / weights.sum() @ x[at - radius : at + radius + 1]
+        np.testing.assert_allclose(smooth(x, width)[at], mean, rtol=1e-12, atol=1e-12)
 
 
 def test_phase_is_a_phase_and_cycles_are_its_cycles():
