@@ -111,9 +111,10 @@ def train_model(args: argparse.Namespace) -> None:
     scene = _take_scene(args)
     if args.output is None:
         args.misuse("-o FOLDER is missing: where shall the model go?")
+    files = find_files(args.paths)
     target = new_file(Path(args.output) / MODEL_NAME, args.force)
     overrides = (scene.options if scene else {}) | dict(map(_override, args.set))
-    takes, reading = gather(find_files(args.paths), Reading.of(args), args.rate, args.phases, args.phase_unit)
+    takes, reading = gather(files, Reading.of(args), args.rate, args.phases, args.phase_unit)
     if reading.feet is not None:
         overrides.setdefault("feet", reading.feet)
     held = _held_out(takes, args.holdout)

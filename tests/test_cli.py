@@ -356,7 +356,7 @@ def test_blind_test(capsys, trained, tmp_path):
         (["inspect", "nothing"], "nothing: no such file or folder"),
         (["view", "nothing.bvh"], "nothing.bvh: "),
         (["phase", "nothing.bvh"], "nothing.bvh: no such file or folder"),
-        (["train", "nothing", "-o", "out"], "nothing: no such file or folder"),
+        (["train", "nothing", "-o", "{empty}/out"], "nothing: no such file or folder"),
         (["train", "{empty}", "-o", "{empty}/out"], "no .bvh file in this folder"),
         (["train", "{clips}", "-o", "{empty}/out", "--holdout", "walk9"], "--holdout walk9: there is no such clip"),
         (["train", "{clips}", "-o", "{empty}/out", "--set", "hidden"], "expected NAME=VALUE"),
@@ -405,6 +405,7 @@ def test_failures_are_one_line(capsys, clips, trained, tmp_path, arguments, mess
     assert last.startswith("pfnnc: ") and message in last
     assert "Traceback" not in err
     assert not (empty / "out" / "model.pfnnc").exists() and not (empty / "x.bvh").exists()
+    assert "no such file" not in message or not (empty / "out").exists()
 
 
 @pytest.mark.parametrize(
