@@ -23,7 +23,9 @@ def add_commands(commands) -> None:
     compare = commands.add_parser(
         "compare", help="a blind test: network against blend tree", description=compare_methods.__doc__
     )
-    compare.add_argument("paths", nargs="+", metavar="MODEL [CLIP]", help="a trained folder, clips to follow")
+    compare.add_argument(
+        "paths", nargs="+", metavar="PATH", help="a trained folder, then clips to follow; or with --count the key, then votes"
+    )
     compare.add_argument("-o", "--output", metavar="PAGE.html", default="blind.html", help="default: blind.html")
     compare.add_argument("--key", metavar="FILE.json", help="where the key goes (default: PAGE.key.json)")
     compare.add_argument("--trials", type=count, default=6, help="how many pairs to show (default 6)")

@@ -21,8 +21,8 @@ RECIPE = dict(windows=72_000, hidden=96, scales=(1.0,))  # the preset, smaller a
 def add_commands(commands) -> None:
     demo = commands.add_parser("demo", help="everything, on clips that are made", description=run_demo.__doc__)
     demo.add_argument("-o", "--output", metavar="FOLDER", default="demo", help="default: demo")
-    demo.add_argument("--seconds", type=positive, default=10.0, help="how long to synthesise")
-    demo.add_argument("--seed", type=count, default=0)
+    demo.add_argument("--seconds", type=positive, default=10.0, help="how long to synthesise (default 10)")
+    demo.add_argument("--seed", type=count, default=0, help="the same seed, the same bits (default 0)")
     demo.set_defaults(run=run_demo)
 
 

@@ -50,7 +50,7 @@ def add_commands(commands) -> None:
     root.add_argument("--mode", choices=("translation", "planar", "full"), default="planar", help="what the track holds")
     root.add_argument("--once", action="store_true", help="a clip that does not loop")
     root.add_argument("--close-loop", action="store_true", help="spread the seam's heading error over the clip")
-    root.add_argument("--from", dest="t0", type=float, default=0.0, metavar="SECONDS")
+    root.add_argument("--from", dest="t0", type=float, default=0.0, metavar="SECONDS", help="of the displacement (default 0)")
     root.add_argument("--to", dest="t1", type=float, default=None, metavar="SECONDS", help="default: ten cycles on")
     add_reading(root)
     root.set_defaults(run=root_motion)

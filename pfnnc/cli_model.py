@@ -54,14 +54,16 @@ def add_commands(commands) -> None:
         help="BVH files or folders of them, or one scene.toml that names them and all else",
     )
     train.add_argument("-o", "--output", metavar="FOLDER", help="where the model goes")
-    train.add_argument("--preset", choices=("controller", "article"), default="controller")
+    train.add_argument(
+        "--preset", choices=("controller", "article"), default="controller", help="the recipe (default controller: steerable)"
+    )
     train.add_argument("--phases", choices=("auto", "beside"), default="auto", help="label them, or files beside the clips")
     train.add_argument("--phase-unit", choices=("cycle", "pi"), default="cycle", help="of .phase files beside")
     train.add_argument("--holdout", action="append", default=[], metavar="NAME", help="a clip to keep for `pfnnc eval`")
     train.add_argument("--rate", type=positive, default=RATE, help="frames a second of the model (default 30)")
     train.add_argument("--epochs", type=count, help="passes over the data")
     train.add_argument("--max-seconds", type=positive, help="stop training then")
-    train.add_argument("--seed", type=count, default=0)
+    train.add_argument("--seed", type=count, default=0, help="the same seed, the same bits (default 0)")
     train.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="an option of the recipe, such as hidden=64"
     )
@@ -73,7 +75,7 @@ def add_commands(commands) -> None:
     synth.add_argument("model", metavar="MODEL", help="a trained folder or model file")
     synth.add_argument("start", nargs="?", metavar="CLIP", help="a BVH file to start from (default: the model's reference)")
     synth.add_argument("-o", "--output", metavar="FILE.bvh", help="default: synth.bvh in the model's folder")
-    synth.add_argument("--seconds", type=positive, default=10.0)
+    synth.add_argument("--seconds", type=positive, default=10.0, help="how long (default 10)")
     synth.add_argument("--at", type=float, default=None, metavar="SECONDS", help="where in the clip to start")
     synth.add_argument("--free", action="store_true", help="not led along the clip's path")
     synth.add_argument("--force", action="store_true", help="write over a file that exists")
@@ -86,7 +88,7 @@ def add_commands(commands) -> None:
     evaluation.add_argument(
         "-o", "--output", metavar="FOLDER", help="report.json and plots (default for a trained folder: eval/ in it)"
     )
-    evaluation.add_argument("--seconds", type=positive, default=10.0, help="of each clip, at most")
+    evaluation.add_argument("--seconds", type=positive, default=10.0, help="of each clip, at most (default 10)")
     evaluation.add_argument("--free", action="store_true", help="not led along the clip's path")
     evaluation.add_argument("--force", action="store_true", help="write over a report that exists")
     add_reading(evaluation)

@@ -430,10 +430,16 @@ def test_interrupt(capsys, monkeypatch, clips):
 
 
 def test_help_and_version(capsys):
-    for arguments in (["--help"], ["--version"], ["train", "--help"], ["eval", "--help"]):
+    commands = "demo inspect phase root-motion view train synth eval play compare export bench".split()
+    for arguments in (["--help"], *([command, "--help"] for command in commands)):
         with pytest.raises(SystemExit) as stopped:
             main(arguments)
-        assert stopped.value.code == 0
+        shown = capsys.readouterr().out
+        assert stopped.value.code == 0 and "usage: pfnnc" in shown
+        if arguments == ["--help"]:
+            assert all(f"  {command}" in shown for command in commands)
+    with pytest.raises(SystemExit):
+        main(["--version"])
     assert pfnnc.__version__ in capsys.readouterr().out
 
 
