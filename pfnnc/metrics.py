@@ -174,6 +174,7 @@ def _runs(on: np.ndarray):
 def _trimmed(contacts: np.ndarray, trim: int) -> np.ndarray:
     if trim == 0:
         return contacts
+    trim = min(trim, len(contacts))
     result = np.zeros_like(contacts)
     for foot in range(contacts.shape[1]):
         for begin, end in zip(*_runs(contacts[:, foot]), strict=True):

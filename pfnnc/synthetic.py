@@ -191,7 +191,7 @@ def make_gait_clip(
 
 def _grid(seconds, fps, cadence) -> tuple[np.ndarray, np.ndarray, float]:
     """Times of a finer grid that goes on beyond both ends of a clip, the indices of the clip's frames in it, their rate."""
-    fps = _check.number(fps, "fps", above=0, most=1000)
+    fps = _check.number(fps, "fps", least=1e-3, most=1000)
     seconds = _check.number(seconds, "seconds", least=0, most=MOST_SECONDS)
     frames = int(np.floor(seconds * fps * (1 + 1e-12))) + 1
     if frames > MOST_FRAMES:

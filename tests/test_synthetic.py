@@ -231,7 +231,7 @@ def test_demo_clips():
     [
         (dict(kind="crawl"), ValueError, "kind must be 'walk' or"),
         (dict(kind=3), TypeError, "kind must be a string"),
-        (dict(fps=0), ValueError, "fps must be greater than 0"),
+        (dict(fps=0), ValueError, "fps must be at least 0.001"),
         (dict(fps=float("nan")), ValueError, "fps must be finite"),
         (dict(fps="30"), TypeError, "fps must be a number"),
         (dict(seconds=-1), ValueError, "seconds must be at least 0"),
