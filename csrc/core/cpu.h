@@ -23,6 +23,19 @@
 #define FORCE_INLINE inline
 #endif
 
+/* into the second-level cache, which can wait for more lines at once than the first */
+#if defined(__GNUC__)
+#define PREFETCH(p) __builtin_prefetch((p), 0, 2)
+#define PREFETCH_TO_WRITE(p) __builtin_prefetch((p), 1, 2)
+#elif defined(_M_X64)
+#include <xmmintrin.h>
+#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
+#define PREFETCH_TO_WRITE(p) PREFETCH(p)
+#else
+#define PREFETCH(p) ((void)(p))
+#define PREFETCH_TO_WRITE(p) ((void)(p))
+#endif
+
 #if defined(__x86_64__) || defined(_M_X64)
 #define PFNN_X86 1
 #elif defined(__aarch64__) || defined(_M_ARM64)

@@ -6,11 +6,6 @@
 #include "cpu.h"
 #include "feature_rows.h"
 
-#if defined(__GNUC__)
-#define PREFETCH(address) __builtin_prefetch((address), 0, 2) /* into L2: it can wait for more lines at once than L1 */
-#else
-#define PREFETCH(address) ((void)(address))
-#endif
 enum { CACHE_LINE = 64 };
 
 static const double TWO_PI = 6.28318530717958647693;

@@ -15,15 +15,6 @@
 #include "cpu.h"
 #include "pfnnc.h"
 
-#if defined(__GNUC__)
-#define PREFETCH(p) __builtin_prefetch(p, 0, 2) /* to the second-level cache */
-#elif defined(_M_X64)
-#include <xmmintrin.h>
-#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
-#else
-#define PREFETCH(p) ((void)(p))
-#endif
-
 enum {
     PFNN_BLOCK = 256,    /* inputs a block: a block of a panel (16 KiB) stays in the first-level cache */
     PFNN_TILE_ROWS = 12, /* the most rows a tile has in any instruction set */

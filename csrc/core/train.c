@@ -12,13 +12,6 @@
 #include "layers.h"
 #include "train_work.h"
 
-/* into the second-level cache, to be written */
-#if defined(__GNUC__)
-#define FETCH(p) __builtin_prefetch(p, 1, 2)
-#else
-#define FETCH(p) ((void)(p))
-#endif
-
 static const double PI = 3.14159265358979323846;
 
 /* one pass over the gradient of all weights: sum squares by tile (norms), or AdamW */

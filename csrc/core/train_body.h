@@ -421,7 +421,7 @@ static void NAME(fetch_tile)(const update_job *job, const pfnn_gradient_tile *ti
         const int64_t at = (tile->kernel * in + tile->i + i) * out + tile->j;
         for (int n = 0; n < 3; n++)
             for (int64_t j = 0; j < tile->columns; j += 64 / (int64_t)sizeof(REAL))
-                FETCH(arrays[n] + at + j);
+                PREFETCH_TO_WRITE(arrays[n] + at + j);
     }
 }
 
