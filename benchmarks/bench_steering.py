@@ -1,9 +1,10 @@
 """Steer a character through a script of commands from eight starts, and print how well it obeys.
 
-    python benchmarks/bench_steering.py MODEL CLIP... [--scale 0.056444] [--minutes 0] [--published ../shared/oracles]
+    python benchmarks/bench_steering.py MODEL CLIP... [--train SEED] [--scale 0.056444] [--minutes 10]
+        [--published ../shared/oracles]
 
-MODEL is a file of `MotionModel`, or "demo" for the one of the package, which starts from made clips. With
-``--published`` the published weights go through the same commands beside it, where they are.
+MODEL is a file of `MotionModel`, with ``--train`` made anew from the clips, or "demo" for the one of the package, which
+starts from made clips. With ``--published`` the published weights go through the same commands, where they are.
 
 Script, 60 s: 1.2 m/s straight; 90 degrees left; straight; stop for 3 s; start; 180 degrees; jog at 2 m/s; 1.2 m/s
 again. Measures, means over the starts, poses at 30 frames a second:
@@ -208,7 +209,11 @@ def clips_of(arguments) -> tuple[pfnnc.MotionModel, list]:
         made = [m.clip for m in pfnnc.make_demo_clips(2) if m.kind not in ("idle", "kick")]
         return pfnnc.MotionModel.load(DEMO_MODEL), made
     clips = [pfnnc.load_bvh(file, scale=arguments.scale).resample(FPS) for file in arguments.clips]
-    return pfnnc.MotionModel.load(arguments.model), clips
+    if arguments.train is None:
+        return pfnnc.MotionModel.load(arguments.model), clips
+    model = pfnnc.MotionModel.train(clips, seed=arguments.train)
+    model.save(arguments.model)
+    return model, clips
 
 
 def main() -> None:
@@ -218,6 +223,7 @@ def main() -> None:
     parser.add_argument("--scale", type=float, default=0.056444)
     parser.add_argument("--starts", type=int, default=8)
     parser.add_argument("--minutes", type=int, default=0, help="2 or more")
+    parser.add_argument("--train", type=int, metavar="SEED", help="train MODEL from the clips first")
     parser.add_argument("--published", type=Path)
     parser.add_argument("--options", type=json.loads, default={}, help='of Controller: {"trust": 0.2}')
     arguments = parser.parse_args()
