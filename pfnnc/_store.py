@@ -104,7 +104,12 @@ def unpack(data: bytes, kind: str, path: str = "data") -> tuple[dict[str, np.nda
         if size != nbytes:
             raise refuse(f"its entry {name!r} is wrong")
         arrays[name] = np.frombuffer(data, dtype, nbytes // np.dtype(dtype).itemsize, start).reshape(shape[:ndim]).copy()
-    settings = json.loads(arrays.pop("settings").tobytes()) if "settings" in arrays else {}
+    try:
+        settings = json.loads(arrays.pop("settings").tobytes()) if "settings" in arrays else {}
+    except (ValueError, RecursionError):
+        raise refuse("its settings are no JSON") from None
+    if not isinstance(settings, dict):
+        raise refuse(f"its settings are a {type(settings).__name__}")
     return arrays, settings
 
 

@@ -35,6 +35,11 @@ def test_store_refuses_damage(tmp_path, damage):
     _store.save(path, "network", {"a": np.arange(6.0).reshape(2, 3)}, {"beta": 8.0})
     arrays, settings = _store.load(path, "network")
     assert settings == {"beta": 8.0} and np.array_equal(arrays["a"], np.arange(6.0).reshape(2, 3))
+    for text in (b"[" * 100_000, b"{", b"[1]", b"\xff", b""):  # with a right checksum
+        _store.save(path, "network", {"settings": np.frombuffer(text, np.uint8)})
+        with pytest.raises(ValueError, match="is no network file of pfnnc: its settings"):
+            _store.load(path, "network")
+    _store.save(path, "network", {"a": np.arange(6.0).reshape(2, 3)}, {"beta": 8.0})
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match="is no network file"):
         _store.load(path, "network")
