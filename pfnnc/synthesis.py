@@ -18,7 +18,7 @@ import numpy as np
 
 from . import _check, _core
 from .features import FeatureSpec
-from .rotation import exp_map_to_quat, quat_from_6d, quat_mul
+from .rotation import exp_map_to_quat, from_yaw, quat_from_6d, quat_mul
 from .skeleton import Clip, Skeleton
 
 __all__ = ["Character", "Drift", "Synthesis", "synthesize"]
@@ -168,9 +168,7 @@ def rotations_of(
     rotations[:, joints] = flat[:, 1:]
     root = flat[:, 0]
     if spec.frame == "heading":
-        half = 0.5 * np.asarray(yaw, np.float64)
-        zero = np.zeros_like(half)
-        root = quat_mul(np.stack([np.cos(half), zero, np.sin(half), zero], axis=-1), root)
+        root = quat_mul(from_yaw(yaw), root)
     rotations[:, 0] = root
     return rotations
 
