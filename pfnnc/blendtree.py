@@ -148,11 +148,14 @@ class BlendTree:
         weights /= weights.sum(axis=-1, keepdims=True)
         return weights.reshape(*speed.shape, len(self))
 
-    def synthesize(self, speed, turn_rate=0.0, *, n_frames=None, fps=30.0, phase=0.0, origin=(0, 0, 0), yaw=0.0) -> Blended:
+    def synthesize(
+        self, speed, turn_rate=0.0, *, n_frames=None, fps=30.0, phase=0.0, origin=(0, 0, 0), yaw=0.0, warp: bool = False
+    ) -> Blended:
         """Motion at the wanted speed and turn rate, each a number or one a frame: ``n_frames`` where both are numbers.
 
         phase: of the first frame, in cycles. origin (3,): where the root stands in the first frame (its height is
-        that of the clips, plus the origin's). yaw: the way it faces, radians.
+        that of the clips, plus the origin's). yaw: the way it faces, radians. warp: what the clips cannot do is made up
+        by scaling the root's steps and turning it, as engines do it; the feet slide by what was missing.
         """
         fps = _check.number(fps, "fps", above=0)
         phase = float(_check.phases(phase, "phase", ()))
@@ -168,9 +171,10 @@ class BlendTree:
         if wanted.ndim == 2 and n_frames not in (None, len(wanted)):
             raise ValueError(f"n_frames={n_frames} does not fit speed of {len(wanted)} frames")
         weights = np.broadcast_to(wanted, (n_frames, len(self))) if wanted.ndim == 1 else wanted
-        return self._play(np.ascontiguousarray(weights), fps, phase, origin, yaw)
+        asked = (np.asarray(speed, np.float64), np.asarray(turn_rate, np.float64)) if _check.flag(warp, "warp") else None
+        return self._play(np.ascontiguousarray(weights), fps, phase, origin, yaw, asked)
 
-    def _play(self, weights, fps, phase, origin, yaw) -> Blended:
+    def _play(self, weights, fps, phase, origin, yaw, asked=None) -> Blended:
         n, durations = len(weights), np.array([cycle.duration for cycle in self.cycles])
         advance = 1 / (weights @ durations * fps)
         unwrapped = phase + np.r_[0.0, np.cumsum(advance)][:n]
@@ -183,6 +187,8 @@ class BlendTree:
             step += share[:, None] * np.stack([_between(motion.step[:, i], unwrapped, after) for i in (0, 1)], axis=1)
             turn += share * motion.turn * advance
             height += share * _around(motion.height, now)
+        if asked is not None:
+            step, turn = step * self._lack(weights, asked[0])[:, None], np.broadcast_to(asked[1] / fps, n)
         heading = yaw + np.r_[0.0, np.cumsum(turn)]
         facing = 0.5 * (heading[:-1] + heading[1:])
         moved = np.stack(
@@ -198,6 +204,12 @@ class BlendTree:
         rotations = self._poses(weights, now)
         rotations[:, 0] = quat_mul(from_yaw(heading[:n]), rotations[:, 0])
         return Blended(Clip(self.skeleton, root, rotations, fps, "blend"), now, weights)
+
+    def _lack(self, weights, speed) -> np.ndarray:
+        """Wanted speed over the blended cycles' own; 1 where these stand, since no step can be scaled then."""
+        duration, left, ahead = (weights @ [getattr(c, name) for c in self.cycles] for name in ("duration", "left", "ahead"))
+        own = np.hypot(left, ahead) / duration
+        return np.where(own > STANDS, speed / np.maximum(own, STANDS), 1.0)
 
     def _poses(self, weights, phase) -> np.ndarray:
         """Weighted means of rotations: sums of quaternions of one sign, normalised."""

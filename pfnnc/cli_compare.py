@@ -98,7 +98,10 @@ def _pairs(trained, tree: BlendTree, targets, reading: Reading, seconds: float, 
 
 
 def follow(tree: BlendTree, clip: Clip, phase: np.ndarray, start: int, frames: int) -> Clip:
-    """The blend tree at the speed and turn of a clip, each the mean over a second about the frame."""
+    """The blend tree along the path of a clip, at its speed and turn, each the mean over a second about the frame.
+
+    Where its clips turn or walk too slowly for that, the root is warped: both methods do the same motion.
+    """
     half = max(1, round(0.5 * clip.fps))
     path = np.linalg.norm(np.diff(clip.root_positions[:, [0, 2]], axis=0), axis=1)
     yaw = np.unwrap(quat_yaw(clip.rotations[:, 0]))
@@ -110,7 +113,7 @@ def follow(tree: BlendTree, clip: Clip, phase: np.ndarray, start: int, frames: i
     origin = clip.root_positions[start] * [1, 0, 1]
     heading = float(yaw[a[0] : b[0] + 1].mean())
     begun = float(phase[start - 1])
-    return tree.synthesize(speed, turn, fps=clip.fps, phase=begun, origin=origin, yaw=heading).clip
+    return tree.synthesize(speed, turn, fps=clip.fps, phase=begun, origin=origin, yaw=heading, warp=True).clip
 
 
 def count_votes(key_path: str, vote_paths: list[str]) -> None:

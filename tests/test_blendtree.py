@@ -168,6 +168,27 @@ def test_speeds_that_change(pair):
     assert np.isfinite(out.clip.rotations).all()
 
 
+def test_warping_makes_up_what_the_clips_lack(plane):
+    speed, turn = np.linspace(1.0, 3.0, 240), np.linspace(0.0, 2.0, 240)  # their most is 1.6 m/s and 0.8 rad/s
+    plain, warped = (plane.synthesize(speed, turn, fps=60, warp=warp).clip for warp in (False, True))
+    yaw = np.unwrap(quat_yaw(warped.rotations[:, 0]))
+    assert_allclose(yaw[-1] - yaw[0], turn[:-1].sum() / 60, atol=0.1)  # the hips sway
+    path = np.linalg.norm(np.diff(warped.root_positions[:, [0, 2]], axis=0), axis=1).sum()
+    assert_allclose(path, speed[:-1].sum() / 60, rtol=0.02)
+    assert np.linalg.norm(np.diff(plain.root_positions[:, [0, 2]], axis=0), axis=1).sum() < 0.85 * path
+    assert_allclose(warped.rotations[:, 1:], plain.rotations[:, 1:], atol=1e-12)  # the pose is the blend's
+    within = [plane.synthesize(1.2, 0.3, n_frames=90, warp=warp).clip.root_positions for warp in (False, True)]
+    assert_allclose(*within, atol=0.02)  # nothing lacks
+
+
+def test_warping_does_not_make_a_standing_clip_walk():
+    idle, walk = made("idle"), made("walk", speed=1.2)
+    out = tree_of(idle, walk).synthesize(0.0, 1.0, n_frames=61, fps=60, warp=True).clip
+    assert_allclose(np.ptp(out.root_positions[:, [0, 2]], axis=0), 0, atol=1e-9)
+    assert_allclose(np.ptp(np.unwrap(quat_yaw(out.rotations[:, 0]))), 1.0, atol=1e-9)
+    assert_allclose(np.ptp(tree_of(idle).synthesize(1.0, n_frames=30, warp=True).clip.root_positions, axis=0), 0, atol=1e-9)
+
+
 def test_starts_where_it_is_told(pair):
     out = pair.synthesize(2.0, n_frames=3, origin=(1, 0.5, 2), yaw=np.pi / 2, phase=0.25)
     assert_allclose(out.clip.root_positions[0, [0, 2]], [1, 2])
