@@ -2,7 +2,6 @@
 
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -23,7 +22,7 @@ def written_whole(path: str | os.PathLike, mode: str = "wb", **options) -> Itera
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), given)
     if path.exists() and not path.is_file():
         raise OSError(errno.EINVAL, "not a regular file", given)
-    aside = path.with_name(f".{path.name[:40]}.{secrets.token_hex(6)}.part")
+    aside = path.with_name(f".{path.name[:40]}.{os.urandom(6).hex()}.part")
     try:
         handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)  # less the umask
     except OSError as error:  # names the file that was asked for
