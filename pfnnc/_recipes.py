@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 
 import numpy as np
 
-from . import _check
+from . import _augment, _check
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
@@ -335,13 +335,7 @@ def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.nda
     if scale == 1:
         return clip, phase
     quick = Clip(clip.skeleton, clip.root_positions, clip.rotations, clip.fps * scale, clip.name).resample(clip.fps)
-    times = np.arange(len(quick)) * scale
-    i = np.minimum(times.astype(int), len(clip) - 1)
-    j = np.minimum(i + 1, len(clip) - 1)
-    step = (phase[j] - phase[i] + 0.5) % 1 - 0.5
-    share = times - i
-    between = np.where(share > 0, phase[i] + share * np.where(share > 0, step, 0), phase[i])
-    return quick, between % 1
+    return quick, _augment.played_phase(phase, scale, len(quick))
 
 
 def stretches(mask: np.ndarray, margin: int) -> list[slice]:
