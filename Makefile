@@ -58,7 +58,7 @@ build/lib/libpfnnc.so: $(CORE:csrc/core/%.c=build/lib/%.o)
 
 # The core for the page of `pfnnc play`, by the C compiler that PyPI has.
 WASM_CORE = control cpu crowd error features forward frame ik kernel kernel_portable layers network rollout rotation \
-	rotation_kernels rotation_many shares skeleton store thread
+	rotation_kernels rotation_many shares skeleton sparse store thread transpose
 wasm: $(BIN)/python
 	$(BIN)/python -m pip install -q ziglang==0.17.1
 	$(BIN)/python -m ziglang cc -target wasm32-wasi -mexec-model=reactor -std=c11 -O2 -msimd128 -ffp-contract=off \
