@@ -11,7 +11,9 @@ enum {
     OUTPUTS = 512,    /* the same, as units or in vectors: lines of dW are whole up to here */
     GROUP = 4,        /* kernels at a time */
     VECTORS = 3,      /* of the dense factor at a time: with GROUP, twelve sums */
-    MOST_WIDTH = 48   /* numbers in them */
+    MOST_WIDTH = 48,  /* numbers in them */
+    LISTED = 16,      /* units that are listed side by side: a line of the sparse factor */
+    GAP = 4           /* entries between lists, or all would begin in the same set of the first-level cache */
 };
 
 /* A sum's worth of a unit: GROUP kernels x `vectors` vectors. */
@@ -78,7 +80,8 @@ typedef struct sparse_product {
 typedef struct sparse_space {
     float *share;       /* (rows, groups, GROUP) */
     int32_t *row;       /* (block, rows) */
-    float *coefficient; /* (block, groups, rows, GROUP) */
+    float *value;       /* (block, rows) */
+    float *coefficient; /* (block, groups, rows + GAP, GROUP) */
     int64_t *count;     /* (block) entries */
     float *sums;        /* (GROUP, block, numbers of a chunk) */
     float *tile;        /* (width, block), or a bias */
@@ -114,7 +117,8 @@ static size_t space_at(const pfnn_net *net, int layer, int64_t rows, char *memor
     sparse_space parts = {
         .share = carve(memory, &at, rows * groups * GROUP, sizeof(float)),
         .row = carve(memory, &at, units * rows, sizeof(int32_t)),
-        .coefficient = carve(memory, &at, units * rows * groups * GROUP, sizeof(float)),
+        .value = carve(memory, &at, units * rows, sizeof(float)),
+        .coefficient = carve(memory, &at, units * groups * (rows + GAP) * GROUP, sizeof(float)),
         .count = carve(memory, &at, units, sizeof(int64_t)),
         .sums = carve(memory, &at, GROUP * MOST_WIDTH * (units + MOST_WIDTH), sizeof(float)),
         .tile = carve(memory, &at, out > MOST_WIDTH * units ? out : MOST_WIDTH * units, sizeof(float)),
@@ -226,36 +230,52 @@ static void fill_shares(const sparse_product *p, const sparse_space *s)
             s->share[r * padded + k] = k < kernels ? (float)p->share[r * kernels + k] : 0;
 }
 
-/* The entries of units [begin, begin + units). An entry is always written and kept only where the value is not zero. */
+static float *list_of(const sparse_product *p, int64_t u, int64_t group, const sparse_space *s)
+{
+    return s->coefficient + (u * divide_up(p->net->config.kernels, GROUP) + group) * (p->rows + GAP) * GROUP;
+}
+
+/* The coefficients of a list: the values of its entries times the shares of a group of kernels. */
+static void fill_list(float *restrict to, const float *restrict share, int64_t padded, const int32_t *restrict row,
+                      const float *restrict value, int64_t count)
+{
+    for (int64_t n = 0; n < count; n++, to += GROUP) {
+        const float *from = share + row[n] * padded;
+        for (int k = 0; k < GROUP; k++)
+            to[k] = from[k] * value[n];
+    }
+}
+
+/* The entries of units [begin, begin + units). An entry is always written, and kept only where the value is not zero. */
 static void list_units(const sparse_product *p, int64_t begin, int64_t units, const sparse_space *s)
 {
-    const int64_t groups = divide_up(p->net->config.kernels, GROUP);
+    const int64_t groups = divide_up(p->net->config.kernels, GROUP), rows = p->rows;
     memset(s->count, 0, (size_t)units * sizeof *s->count);
-    for (int64_t r = 0; r < p->rows; r++)
-        for (int64_t u = 0; u < units; u++) {
-            const float value = p->sparse[r * p->n_sparse + begin + u], *share = s->share + r * groups * GROUP;
-            const int64_t n = s->count[u];
-            for (int64_t g = 0; g < groups; g++, share += GROUP) {
-                float *to = s->coefficient + ((u * groups + g) * p->rows + n) * GROUP;
-                for (int k = 0; k < GROUP; k++)
-                    to[k] = share[k] * value;
+    for (int64_t first = 0; first < units; first += LISTED)
+        for (int64_t r = 0; r < rows; r++)
+            for (int64_t u = first; u < least(first + LISTED, units); u++) {
+                const float value = p->sparse[r * p->n_sparse + begin + u];
+                const int64_t n = s->count[u];
+                s->row[u * rows + n] = (int32_t)r;
+                s->value[u * rows + n] = value;
+                s->count[u] = n + (value != 0);
             }
-            s->row[u * p->rows + n] = (int32_t)r;
-            s->count[u] = n + (value != 0);
-        }
+    for (int64_t u = 0; u < units; u++)
+        for (int64_t g = 0; g < groups; g++)
+            fill_list(list_of(p, u, g, s), s->share + g * GROUP, groups * GROUP, s->row + u * rows, s->value + u * rows,
+                      s->count[u]);
 }
 
 /* The sums of a group of kernels: units by the vectors of tile t, a unit's every `stride`. */
 static void add_up(const sparse_product *p, float *sums, int64_t stride, int64_t units, int64_t t, int64_t group,
                    const sparse_space *s)
 {
-    const int64_t groups = divide_up(p->net->config.kernels, GROUP);
     int64_t first;
     int vectors;
     tile_vectors(p, t, &first, &vectors);
     for (int64_t u = 0; u < units; u++)
         p->unit(sums + u * stride, units * stride, p->packed + first * p->lanes * p->rows, s->row + u * p->rows,
-                s->coefficient + (u * groups + group) * p->rows * GROUP, s->count[u], vectors);
+                list_of(p, u, group, s), s->count[u], vectors);
 }
 
 /* A piece of dW_k for each k of a group: units [begin, begin + units) by tiles [t, t_end), handed out. */

@@ -309,9 +309,12 @@ static void NAME(activate)(REAL *y, const pfnn_net_config *net, int64_t count)
 /* dy by what stood before the activation, from `keep` y after it (and after dropout) */
 static void NAME(activate_backward)(REAL *dy, const REAL *y, REAL keep, const pfnn_net_config *net, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++)
-        if (!(y[i] > 0))
-            dy[i] *= net->activation == PFNN_RELU ? 0 : keep * y[i] + 1;
+    if (net->activation == PFNN_RELU)
+        for (int64_t i = 0; i < count; i++)
+            dy[i] = y[i] > 0 ? dy[i] : 0;
+    else
+        for (int64_t i = 0; i < count; i++)
+            dy[i] *= y[i] > 0 ? 1 : keep * y[i] + 1;
 }
 
 /* Dropout of what a layer is given, or, on the way back, of the gradient by that: times 0 or 1 / (1 - dropout). */
