@@ -124,5 +124,7 @@ def load(path: str | os.PathLike, kind: str) -> tuple[dict[str, np.ndarray], dic
     """Read a file. Missing: ``FileNotFoundError``; damaged or of another kind: ``ValueError``."""
     path = os.fspath(path)  # a number would be taken for an open file
     with open(path, "rb") as file:
-        data = file.read()
+        data = file.read(HEADER.size)
+        if data.startswith(MAGIC):  # else it may be anything, endless even
+            data += file.read(max(0, os.fstat(file.fileno()).st_size - HEADER.size) + 1)
     return unpack(data, kind, path)

@@ -1,5 +1,6 @@
 """The package as a whole: what importing it costs and pulls in."""
 
+import os
 import subprocess
 import sys
 
@@ -43,6 +44,14 @@ def test_store_refuses_damage(tmp_path, damage):
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match="is no network file"):
         _store.load(path, "network")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a file that never ends")
+def test_store_reads_no_endless_file():
+    from pfnnc import _store
+
+    with pytest.raises(ValueError, match="it does not begin as one"):
+        _store.load("/dev/zero", "network")
 
 
 def test_the_core_and_its_types_name_the_same_things():

@@ -49,7 +49,17 @@ static void align(pfnn_store *store, size_t length)
     store->length = length;
 }
 
-/* The whole file into aligned memory, growing as it is read: nothing is allocated on the word of a header. */
+/* Whether what was read so far cannot be the begin of a file of the length that its header tells. */
+static bool is_hopeless(const char *memory, size_t length)
+{
+    const unsigned char *data = (const unsigned char *)memory;
+    return length >= HEADER && (memcmp(data, MAGIC, sizeof MAGIC) != 0 || length > read64(data + 16));
+}
+
+/*
+ * The whole file into aligned memory, growing as it is read: nothing is allocated on the word of a header, and nothing
+ * is read on that cannot be a file of the package.
+ */
 static pfnn_status read_file(pfnn_store *store, const char *path, pfnn_error *error)
 {
     size_t room = 1 << 16, length = 0, got;
@@ -59,6 +69,8 @@ static pfnn_status read_file(pfnn_store *store, const char *path, pfnn_error *er
     store->memory = malloc(room + ALIGN);
     while (store->memory && (got = fread(store->memory + length, 1, room - length, file)) > 0) {
         length += got;
+        if (is_hopeless(store->memory, length))
+            break;
         if (length == room) {
             char *more = realloc(store->memory, 2 * room + ALIGN);
             if (!more)
@@ -67,7 +79,7 @@ static pfnn_status read_file(pfnn_store *store, const char *path, pfnn_error *er
             room *= 2;
         }
     }
-    bool failed = ferror(file) != 0, whole = feof(file) != 0;
+    bool failed = ferror(file) != 0, whole = feof(file) != 0 || (store->memory && is_hopeless(store->memory, length));
     fclose(file);
     if (failed)
         return pfnn_fail(error, PFNN_ERROR_IO, -1, "cannot read %s", path);

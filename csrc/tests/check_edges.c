@@ -252,6 +252,7 @@ int main(int count, char **arguments)
         }
         check_file(data, size, arguments[2], arguments[3]);
         expect("folder", pfnn_store_open(&store, ".", arguments[2], &error), PFNN_ERROR_IO, &error);
+        expect("endless", pfnn_store_open(&store, "/dev/zero", arguments[2], &error), PFNN_OK, &error);
         expect("absent", pfnn_store_open(&store, "none", arguments[2], &error), PFNN_ERROR_IO, &error);
     }
     printf("%d cases, %d wrong\n", cases, wrong);
