@@ -90,10 +90,14 @@ class _Figure:
         from PIL import ImageDraw, ImageFont
 
         high = max(11, self.size // 24)
+        try:
+            font = ImageFont.load_default(high)
+        except TypeError:  # Pillow before 10.1 has none of that size
+            return
         pen = ImageDraw.Draw(image)
         if title:
             pen.ellipse([left + 0.7 * high, 0.8 * high, left + 1.4 * high, 1.5 * high], fill=self.shades[2])
-            pen.text((left + 1.8 * high, 1.15 * high), title, INK, ImageFont.load_default(high), anchor="lm")
+            pen.text((left + 1.8 * high, 1.15 * high), title, INK, font, anchor="lm")
 
     def draw(self, time: float):
         from PIL import Image, ImageDraw
