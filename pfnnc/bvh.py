@@ -1,4 +1,4 @@
-"""BVH files as they are: read what exporters write, refuse the rest, write what reads back bit by bit (SPEC S5).
+"""BVH files as they are: read what exporters write, refuse the rest, write what reads back bit by bit.
 
 Units, degrees and channels stay those of the file; clips are made from it in `clip_files`. What is read although it is
 odd comes with a ``UserWarning``; what two readers could understand differently is a `BVHError` at the token at fault.

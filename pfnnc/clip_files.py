@@ -1,4 +1,4 @@
-"""Clips from BVH files, and files from clips (SPEC S5).
+"""Clips from BVH files, and files from clips.
 
 `load_bvh` gives a file's numbers their meaning: units, axes, rate, the joint that moves. Nothing is guessed silently.
 """

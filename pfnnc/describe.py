@@ -1,4 +1,4 @@
-"""What a recording seems to be: its skeleton, unit, up axis and rate, each with the reason (SPEC S5).
+"""What a recording seems to be: its skeleton, unit, up axis and rate, each with the reason.
 
 Nothing here changes a clip, and nothing else in the package calls it to guess: it suggests what to pass to `load_bvh`.
 """

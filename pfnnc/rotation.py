@@ -1,4 +1,4 @@
-"""Rotations: quaternions ``[w, x, y, z]``, rotation vectors, matrices, 6d and Euler angles (SPEC S4).
+"""Rotations: quaternions ``[w, x, y, z]``, rotation vectors, matrices, 6d and Euler angles.
 
 Hamilton, active, child to parent. Most names are generalised ufuncs: they broadcast, take any strides, have ``out=``,
 keep float32 (double inside) and float64, and compute every other real type in float64. A quaternion stands for the

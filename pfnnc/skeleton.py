@@ -1,4 +1,4 @@
-"""Skeletons and clips: a tree of joints and what it does over time (SPEC S5).
+"""Skeletons and clips: a tree of joints and what it does over time.
 
 A `Clip` keeps what it is given as C-contiguous float64 arrays of its own, and hands out those arrays: it shares no
 memory with its arguments, and slicing, mirroring and the like return new clips. Rotations are unit quaternions
