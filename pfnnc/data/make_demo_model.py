@@ -18,7 +18,7 @@ DEMO_MODEL = Path(__file__).with_name("demo.pfnnc")
 ERRANDS, LEGS, SEED = 10, 10, 1
 SPEEDS = (0.0, 0.7, 1.0, 1.3, 1.3, 1.6, 2.4, 2.6)  # m/s
 ANGLES = np.radians((0, 30, 60, 90, 90, 135, 180, 180))
-RECIPE = dict(windows=240_000, hidden=56, scales=(1.0,))
+RECIPE = dict(windows=160_000, hidden=56, scales=(1.0,))
 
 
 def errand(seed: int):
@@ -44,7 +44,7 @@ def errand(seed: int):
 
 
 def make_demo_model(*, progress: bool = True) -> MotionModel:
-    """The demo model, trained anew: some minutes of one core."""
+    """The demo model, trained anew: a minute of one core."""
     made = [clip for clip in make_demo_clips(SEED) if clip.kind not in ("idle", "kick")]
     made += [errand(SEED + i) for i in range(ERRANDS)]
     # phases as made: the labels of `label_phase` come close, but here the truth is known
