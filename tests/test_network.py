@@ -6,6 +6,7 @@ import pickle
 import platform
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -416,6 +417,19 @@ def test_the_published_network():
 
 
 # ---- threads
+
+
+def test_one_network_in_several_threads():
+    """The first large batch, which changes how the network works on large ones, while small ones are on their way."""
+    x, phase = data(1200, 200)
+    for seed in range(3):
+        model = make(200, 60, 128, 8, seed=seed)
+        small, large = copy.copy(model)(x[:12], phase[:12]), copy.copy(model)(x, phase)
+        with ThreadPoolExecutor(4) as pool:
+            results = [pool.submit(model, x[:12], phase[:12]) for _ in range(200)]
+            results += [pool.submit(model, x, phase)] + [pool.submit(model, x[:12], phase[:12]) for _ in range(200)]
+        for result in results:
+            assert np.array_equal(result.result(), small if len(result.result()) == 12 else large)
 
 
 def test_thread_count():

@@ -279,8 +279,9 @@ static PyObject *run(Network *self, PyArrayObject *x, PyArrayObject *phase, PyOb
         find_crowd(self);
     double work = (double)PyArray_SIZE((PyArrayObject *)self->parameters) * (double)shape[0];
     int threads = work > SHARE_ABOVE ? num_threads : 1;
+    const pfnn_net net = self->net; /* as it is now: while the GIL is away another thread may find a crowd for it */
     size_t phase_bytes = (size_t)shape[0] * sizeof(double);
-    double *workspace = malloc(phase_bytes + pfnn_net_workspace(&self->net, type, shape[0], threads) + 1);
+    double *workspace = malloc(phase_bytes + pfnn_net_workspace(&net, type, shape[0], threads) + 1);
     if (!workspace)
         return PyErr_NoMemory();
     result = out == Py_None ? PyArray_SimpleNew(2, shape, PyArray_TYPE(x)) : Py_NewRef(out);
@@ -295,7 +296,7 @@ static PyObject *run(Network *self, PyArrayObject *x, PyArrayObject *phase, PyOb
         .y_column = PyArray_STRIDE(y, 1),
     };
     PyThreadState *state = work > RELEASE_ABOVE ? PyEval_SaveThread() : NULL;
-    status = pfnn_net_forward(&self->net, &batch, (char *)workspace + phase_bytes, threads, NULL);
+    status = pfnn_net_forward(&net, &batch, (char *)workspace + phase_bytes, threads, NULL);
     if (state)
         PyEval_RestoreThread(state);
     if (status != PFNN_OK) {
