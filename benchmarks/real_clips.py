@@ -1,13 +1,14 @@
 """Train on real clips, roll out from unseen ones, and print how the character walks beside how the person did.
 
-    python benchmarks/real_clips.py CLIPS [--rig cmu | holden] [--preset controller] [--seed 0] [--epochs N] [--model
-    FILE]
+    python benchmarks/real_clips.py CLIPS [--rig cmu | holden] [--preset controller] [--seed 0] [--epochs N]
+                                    [--labels hand | own] [--held NAME,NAME] [--model FILE] [OPTION=VALUE ...]
 
 CLIPS is the folder with the recordings (``cmu/*.bvh`` beside ``cmu/*.phase``, and the like). Everything runs at 30
-frames a second. "free": ten seconds straight on from the first labelled window of an unseen clip; "led": along the
-recording, by its path or, for a model without control, by a `Drift` of half a second (a second lags too far behind
-sharp turns); "long": sixty seconds, last ten to first ten. Skate is `foot_skate` with contacts where the toe tip is
-within 2 cm of its floor, two frames trimmed.
+frames a second. "free": ten seconds straight on from the first labelled window of an unseen clip (from `input_len`
+frames, then the path from all that comes before); "led": along the recording, by its path or, for a model without
+control, by a `Drift` of half a second (a second lags too far behind sharp turns); "long": sixty seconds, last ten to
+first ten. Skate is `foot_skate` with contacts where the toe tip is within 2 cm of its floor, two frames trimmed.
+Cadence: cycles of the model's phase to those of the labels. ``--labels own`` trains on the phases of `label_phase`.
 """
 
 import argparse
@@ -85,6 +86,11 @@ def yaw_of(clip: pfnnc.Clip) -> np.ndarray:
     return np.unwrap(pfnnc.quat_yaw(clip.rotations[:, 0]))
 
 
+def turns_of(phase: np.ndarray) -> float:
+    """Cycles that a phase goes through."""
+    return float(np.nansum((np.diff(phase) + 0.5) % 1 - 0.5))
+
+
 def largest_turn(clip: pfnnc.Clip) -> float:
     return float(abs(np.diff(yaw_of(clip))).max())
 
@@ -102,9 +108,11 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
     )
 
     free = model.synthesize(clip[first - model.input_len + 1 : first + 1], 300, **begin).to_clip(clip.skeleton, FPS)
+    whole = model.synthesize(start, 300, **begin).to_clip(clip.skeleton, FPS)
     height = free.root_positions[:, 1]
     print(
         f"  free  path {ground(free.root_positions) / 299 * FPS / speed:.3f}"
+        f" ({ground(whole.root_positions) / 299 * FPS / speed:.3f})"
         f"  last 5 s {ground(free.root_positions[150:]) / 149 * FPS / speed:.3f}"
         f"  yaw step {largest_turn(free):.3f}  skate {skate(free, soles):.3f}"
         f"  height {height.min() - walk.root_positions[:, 1].min():+.3f}"
@@ -127,7 +135,9 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
                 yaw_rate=rate,
             )
         }
-    led = model.synthesize(start, n, **begin, **lead).to_clip(clip.skeleton, FPS)
+    result = model.synthesize(start, n, **begin, **lead)
+    led, labelled = result.to_clip(clip.skeleton, FPS), np.isfinite(phase[first + 1 :])
+    cadence = turns_of(result.phase[labelled]) / turns_of(phase[first + 1 :][labelled])
     correlation = pfnnc.trajectory_correlation(np.gradient(led.root_positions, axis=0) * FPS, ahead.root_positions, FPS)
     centred = [c.root_positions - c.root_positions.mean(0) for c in (led, ahead)]
     pooled = (centred[0] * centred[1]).sum() / np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum())
@@ -135,7 +145,7 @@ def examine(model: pfnnc.MotionModel, name: str, clip: pfnnc.Clip, phase: np.nda
         f"  led   correlation {pooled:.4f} ({correlation.overall:.4f})"
         f"  path {ground(led.root_positions) / ground(ahead.root_positions):.3f}"
         f"  yaw step {largest_turn(led):.3f}  skate {skate(led, soles):.3f} (reference {skate(ahead, soles):.3f})"
-        f"  height {abs(led.root_positions[:, 1] - ahead.root_positions[:, 1]).max():.3f}"
+        f"  height {abs(led.root_positions[:, 1] - ahead.root_positions[:, 1]).max():.3f}  cadence {cadence:.2f}"
         f"  legs {np.round(amplitudes(led, joints) / amplitudes(ahead, joints), 2)}"
     )
     long = model.synthesize(start, 1800, **begin).to_clip(clip.skeleton, FPS)
@@ -149,6 +159,8 @@ def main() -> None:
     parser.add_argument("--preset", default="controller", choices=("controller", "article"))
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--epochs", type=int)
+    parser.add_argument("--labels", default="hand", choices=("hand", "own"))
+    parser.add_argument("--held", help="clips to hold out, separated by commas")
     parser.add_argument("--model", type=Path, help="load it if it is there, else train and save it")
     parser.add_argument("options", nargs="*", help="overrides of the recipe, name=value")
     arguments = parser.parse_intermixed_args()
@@ -161,15 +173,15 @@ def main() -> None:
             overrides[key] = value
 
     clips = load(arguments.clips, arguments.rig)
-    held = RIGS[arguments.rig][1]
+    held = arguments.held.split(",") if arguments.held else RIGS[arguments.rig][1]
     if arguments.model and arguments.model.exists():
         model = pfnnc.MotionModel.load(arguments.model)
     else:
         kept = [pair for name, pair in clips.items() if name not in held]
         begin = time.process_time()
         model = pfnnc.MotionModel.train(
-            [c for c, _ in kept], arguments.preset, phases=[p for _, p in kept], seed=arguments.seed,
-            epochs=arguments.epochs, **overrides,
+            [c for c, _ in kept], arguments.preset, phases=[p for _, p in kept] if arguments.labels == "hand" else None,
+            seed=arguments.seed, epochs=arguments.epochs, **overrides,
         )  # fmt: skip
         report = model.history[-1]
         print(

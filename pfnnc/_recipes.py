@@ -23,7 +23,6 @@ ARTICLE_JOINTS = 24
 PACES = 64  # samples of a clip for `pace_to_keep`
 WALKING = 0.35  # m/s: slower means within two seconds are no walk
 STEADY = 0.3  # of the speed: as steady as a walk's speed is
-MOMENT = 0.15  # what a single frame tells of the speed to go on with
 SWAY = 0.1  # m/s: a pelvis that moves no faster is not on its way
 
 
@@ -48,6 +47,7 @@ class Recipe:
     features: dict = field(default_factory=dict)  # options of FeatureSpec
     times: tuple[float, ...] = ()  # of the Trajectory; () for none
     legs: bool = False  # leg points and contacts stand among the features
+    planted: float = 0.05  # a low sole slower than this share of its swing's speed counts as planted
     feet: tuple = ()  # names (left, right) of what touches the ground; () finds them
     normalize: str = "velocity"
     input_len: int = 12
@@ -56,6 +56,7 @@ class Recipe:
     scales: tuple[float, ...] = (1.0,)
     standing: bool = False  # frames without a phase, beside such that have one, are trained on too
     again: int = 0  # how often more: recordings stand for seconds and walk for minutes
+    smooth: float = 0.0  # seconds: every second copy of the clips learns from a wanted path as smooth as that
     mirror: object = False  # or pairs of names, left to right
     hidden: int = 256
     n_kernels: int = 8
@@ -75,6 +76,8 @@ class Recipe:
             _check.integer(getattr(self, name), name, least=1)
         _check.integer(self.windows, "windows", least=0)
         _check.integer(self.again, "again", least=0, most=100)
+        _check.number(self.planted, "planted", least=0, most=1)
+        object.__setattr__(self, "smooth", _check.number(self.smooth, "smooth", least=0, most=10))
         _check.flag(self.legs, "legs")
         _check.flag(self.standing, "standing")
         if not isinstance(self.mirror, dict):
@@ -104,7 +107,7 @@ ARTICLE = Recipe(
 
 CONTROLLER = Recipe(
     features={"representation": "6d", "frame": "heading", "height": True, "phase_step": True},
-    times=(1 / 3, 2 / 3, 1.0),
+    times=tuple(k / 6 for k in range(-6, 7) if k),
     legs=True,
     normalize="all",
     input_len=2,
@@ -113,6 +116,7 @@ CONTROLLER = Recipe(
     scales=(0.7, 0.85, 1.0, 1.15, 1.3),
     standing=True,
     again=2,
+    smooth=0.2,
     mirror=True,
     hidden=128,
     n_kernels=4,
@@ -126,7 +130,7 @@ CONTROLLER = Recipe(
         "rollout": (4, 8, 16),
         "noise": 0.05,
         "window_noise": 0.1,
-        "contact_weight": 0.5,
+        "contact_weight": 3.0,
         "root_weight": 0.1,
         "points_weight": 0.3,
         "phase_weight": 0.05,
@@ -264,8 +268,8 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
     return FeatureSpec(joints, **options), soles, rest
 
 
-def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
-    """(T, 2) bool: the sole is low, under 3 cm above its floor, and slow: as slow as a twelfth of its swing, and twice
+def sole_contacts(clip: Clip, soles: tuple[str, str], share: float = Recipe.planted) -> np.ndarray:
+    """(T, 2) bool: the sole is low, under 3 cm above its floor, and slow: up to a share of its swing's speed, and twice
     the speed of the stillest quarter of the low frames.
 
     The scale is the clip's own: planted feet of retargeted recordings slide faster than any fixed threshold allows.
@@ -277,8 +281,8 @@ def sole_contacts(clip: Clip, soles: tuple[str, str]) -> np.ndarray:
         speed[0] = speed[1]
     height = tips[:, :, 1] - np.percentile(tips[:, :, 1], 2)
     low = height < 0.03
-    planted = np.percentile(speed[low], 25) if low.any() else 0.0
-    return low & (speed < 0.08 * np.percentile(speed, 95) + 2 * planted)
+    still = np.percentile(speed[low], 25) if low.any() else 0.0
+    return low & (speed < share * np.percentile(speed, 95) + 2 * still)
 
 
 def beyond_glitches(clip: Clip, known: np.ndarray) -> np.ndarray:
@@ -351,7 +355,7 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
         whole = completed(phase, clip, avg_stride) if recipe.standing else phase
         for scale in recipe.scales:
             played, played_phase = played_at(clip, whole, scale)
-            rows.append(spec.encode(played, contacts=sole_contacts(played, soles) if spec.contacts else None))
+            rows.append(spec.encode(played, contacts=sole_contacts(played, soles, recipe.planted) if spec.contacts else None))
             phases.append(played_phase)
             if scale == 1:
                 filled = np.isnan(phase) & np.isfinite(whole)
@@ -362,11 +366,28 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
     return rows, phases
 
 
-def by_phase(spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> np.ndarray:
+def smoothed(track: np.ndarray, sigma: float, fps: float) -> np.ndarray:
+    """A track (T, 3) under a Gaussian of `sigma` seconds; beyond its ends it goes on as a `Trajectory` has it.
+
+    A recorded root sways with every step, and from that a network learns to read the step off the wanted path; the path
+    that a player or a program asks for is smooth.
+    """
+    n, reach, half = len(track), int(np.ceil(3 * sigma * fps)), max(1, round(fps / 2))
+    if n < 2 or reach == 0:
+        return track
+    beyond, span = np.arange(1, reach + 1)[:, None], min(half, n - 1)
+    before = track[0] - beyond[::-1] * (track[span] - track[0]) / span
+    after = track[-1] + beyond * (track[-1] - track[-1 - span]) / span
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / (sigma * fps)) ** 2)
+    whole = np.concatenate([before, track, after])
+    return np.stack([np.convolve(column, kernel / kernel.sum(), "valid") for column in whole.T], axis=1)
+
+
+def by_phase(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> np.ndarray:
     """(bins, F) the mean frame of the labelled frames at each phase; empty bins take what lies between the others."""
     total, count = np.zeros((bins, spec.dim)), np.zeros(bins)
     for clip, phase in zip(clips, labels, strict=True):
-        rows = spec.encode(clip, contacts=sole_contacts(clip, soles) if spec.contacts else None)
+        rows = spec.encode(clip, contacts=sole_contacts(clip, soles, recipe.planted) if spec.contacts else None)
         known = np.isfinite(phase)
         bin_of = np.minimum((phase[known] * bins).astype(int), bins - 1)
         np.add.at(total, bin_of, rows[known])
@@ -415,8 +436,8 @@ def pace_to_keep(paces: np.ndarray, speed: np.ndarray, phase: np.ndarray, cycle:
     while n < len(steady) and abs(steady[-n - 1] - steady[-n:].mean()) <= STEADY * steady[-n:].mean():
         n += 1
     shown = steady[-n:].mean()
-    like = np.exp(-0.5 * ((mean - shown) ** 2 - ((mean - shown) ** 2).min()) / 0.5**2) * weight
-    trust = MOMENT + (1 - MOMENT) * (n - 1) / (cycle - 1)
+    like = np.exp(-0.5 * ((mean - shown) ** 2 - ((mean - shown) ** 2).min()) / 0.7**2) * weight
+    trust = (n - 1) / (cycle - 1)
     return float(trust * shown + (1 - trust) * (like @ mean) / like.sum())
 
 

@@ -153,6 +153,18 @@ class WindowDataset:
         self._phase_source = _core.ClipArrays(tuple(phase[:, None] for phase in self.phases))
         self._track_source = None if self.tracks is None else _core.ClipArrays(self.tracks)
 
+    def follow(self, tracks) -> None:
+        """Take other paths for the control blocks, one (T, 3) of x, z and yaw a clip, such as smoother ones."""
+        tracks = _check.sequence(tracks, "tracks", "arrays")
+        if len(tracks) != len(self.frames):
+            raise ValueError(f"tracks must hold one for each of the {len(self.frames)} clips, got {len(tracks)}")
+        shapes = [(len(rows), 3) for rows in self.frames]
+        self.tracks = tuple(
+            np.ascontiguousarray(_check.array(track, f"tracks[{i}]", shape, dtype=np.float64))
+            for i, (track, shape) in enumerate(zip(tracks, shapes, strict=True))
+        )
+        self._connect()
+
     def __getstate__(self) -> dict:
         return {name: value for name, value in self.__dict__.items() if not name.endswith("_source")}
 

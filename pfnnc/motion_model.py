@@ -133,7 +133,7 @@ class MotionModel:
         not keep walking: input noise, and a loss over four steps of roll-out. ``"controller"`` is the best that this
         package knows: heading frame, 6d rotations, two frames of history, wanted trajectory, predicted phase,
         contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16 steps; every clip mirrored and at five
-        speeds.
+        speeds, half of them along a smoothed path.
 
         Args:
             clips: `Clip` objects, all of one frame rate and with the same joints. The recipes were found at 30 frames
@@ -179,7 +179,7 @@ class MotionModel:
         trainer.fit(data, epochs=epochs, max_seconds=max_seconds, checkpoint=checkpoint, progress=shown)
         if recipe.training.get("average") and epochs:
             model = trainer.averaged()
-        frames = _recipes.by_phase(spec, feet, clips, labels, BINS)
+        frames = _recipes.by_phase(recipe, spec, feet, clips, labels, BINS)
         velocity = frames[:, :3].copy() if recipe.standing else data.mean_velocity(BINS)
         return cls(
             model, spec, data.normalizer, clips[0].skeleton, float(clips[0].fps), recipe.input_len, stride, velocity,
@@ -333,6 +333,7 @@ class MotionModel:
         begin(
             rollout, self.model, self.spec, self.normalizer, window[None, -self.input_len :], np.array([phase]),
             np.array([self.avg_stride]), origin[None], np.array([yaw]), drift, 1 / self.fps,
+            before=window[None],
             follow_height=self.spec.height,
             limits=tuple(np.ascontiguousarray(self.limits)),
         )  # fmt: skip
@@ -453,6 +454,10 @@ def _dataset(recipe, spec: FeatureSpec, feet, clips: list[Clip], labels, stride:
         if len(data) == 0:
             length = recipe.input_len + recipe.output_len
             raise ValueError(f"clips must hold {length} frames in a row with a phase somewhere, got none")
+    if recipe.smooth and data.tracks is not None:
+        tracks = list(data.tracks)
+        tracks[1::2] = [_recipes.smoothed(track, recipe.smooth, data.fps) for track in tracks[1::2]]
+        data.follow(tracks)
     return data
 
 

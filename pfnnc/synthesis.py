@@ -337,10 +337,12 @@ def begin(
     dt,
     *,
     past=None,
+    before=None,
     follow_height=False,
     limits=(None, None),
 ) -> None:
-    """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it."""
+    """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it. What the
+    trajectory looks back on is `past`, or follows from the rows `before` (B, n, F), the window's own where None."""
     mean, scale = _scaling(normalizer, spec)
     float32 = model_dtype(model) == np.float32
     offsets = None
@@ -365,7 +367,7 @@ def begin(
     )
     history = rollout._history()
     if past is None and history:
-        past = _past(window, spec, origin, yaw, dt, history)
+        past = _past(window if before is None else before, spec, origin, yaw, dt, history)
     rollout._start(window, phase, origin, yaw, past)
     made_of = repr((window.shape, spec.layout, float32, None if offsets is None else offsets.tolist(), drift and drift[:2]))
     rollout._fingerprint, rollout._frame_seconds, rollout.spec = zlib.crc32(made_of.encode()), dt, spec

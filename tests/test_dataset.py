@@ -802,3 +802,19 @@ def test_batches_from_several_threads():
     with ThreadPoolExecutor(4) as threads:
         for got, wanted in zip(threads.map(dataset.batch, orders * 5), expected * 5, strict=True):
             assert all(np.array_equal(a, b) for a, b in zip(got, wanted, strict=True))
+
+
+def test_other_paths_for_the_control_blocks():
+    t = np.arange(40) / 30
+    clip = np.zeros((40, FeatureSpec(3, frame="heading").dim))
+    spec = FeatureSpec(3, frame="heading", control=Trajectory((0.5,)))
+    clip[:, 3::4] = 1
+    data = WindowDataset([clip], spec, [np.linspace(0, 0.99, 40)], input_len=2, output_len=2, fps=30.0)
+    data.follow([np.column_stack([0 * t, 2 * t, 0 * t])])
+    np.testing.assert_allclose(data.control([0, 5]), [[0, 1, 0, 1]] * 2, atol=1e-6)
+    with pytest.raises(ValueError, match=r"tracks must hold one for each of the 1 clips, got 0"):
+        data.follow([])
+    with pytest.raises(ValueError, match=r"tracks\[0\]"):
+        data.follow([np.zeros((39, 3))])
+    with pytest.raises(TypeError, match="tracks"):
+        data.follow(3)
