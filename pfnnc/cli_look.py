@@ -73,6 +73,8 @@ def inspect_files(args: argparse.Namespace) -> None:
         if kind is not None:
             {"checkpoint": _print_checkpoint, "network": _print_network}.get(kind, _print_model)(path)
             continue
+        if Path(path).is_dir():
+            find_files([path])  # there are some
         print(describe(path if Path(path).is_dir() else find_file(path)))
 
 

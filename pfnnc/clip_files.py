@@ -358,17 +358,17 @@ def load_clips(
         return _gather(paths, threads, errors, options)
 
 
-def files_of(folder_or_paths) -> list[Source]:
+def files_of(folder_or_paths, argument: str = "folder_or_paths") -> list[Source]:
     if not isinstance(folder_or_paths, (str, os.PathLike)):
         if isinstance(folder_or_paths, (bytes, bytearray)) or not isinstance(folder_or_paths, Iterable):
-            raise TypeError(f"folder_or_paths must be a folder or paths, got {type(folder_or_paths).__name__}")
+            raise TypeError(f"{argument} must be a folder or paths, got {type(folder_or_paths).__name__}")
         return list(folder_or_paths)
     folder = path_of(folder_or_paths)
     if os.path.isfile(folder):
         return [folder]
     names = sorted(name for name in os.listdir(folder) if name.lower().endswith((".bvh", ".bvh.gz")))
     if not names:
-        raise ValueError(f"folder_or_paths={folder!r} has no .bvh files")
+        raise ValueError(f"{argument}={folder!r} has no .bvh files")
     return [os.path.join(folder, name) for name in names]
 
 

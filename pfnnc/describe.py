@@ -120,7 +120,7 @@ def describe(source: Clip | Source) -> Description | Descriptions:
         return _describe(source, source.name, ())
     if isinstance(source, (str, os.PathLike)) and os.path.isdir(source):
         found, errors = [], {}
-        for path in files_of(source):
+        for path in files_of(source, "source"):
             try:
                 found.append(describe(path))
             except (BVHError, OSError) as error:

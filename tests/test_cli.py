@@ -354,6 +354,7 @@ def test_blind_test(capsys, trained, tmp_path):
     "arguments, message",
     [
         (["inspect", "nothing"], "nothing: no such file or folder"),
+        (["inspect", "{empty}"], "no .bvh file in this folder"),
         (["view", "nothing.bvh"], "nothing.bvh: "),
         (["phase", "nothing.bvh"], "nothing.bvh: no such file or folder"),
         (["train", "nothing", "-o", "{empty}/out"], "nothing: no such file or folder"),
