@@ -255,7 +255,8 @@ def test_votes_in_a_browser(tmp_path, walk):
     text = page.read_text("utf-8")
     probe = (
         "<script>window.onerror = (message) => { document.title = 'ERROR ' + message; };"
-        "setTimeout(() => { byId('vote-a').click(); byId('vote-same').click();"
+        "setTimeout(() => { byId('vote-b').click(); byId('undo').click(); byId('vote-a').click(); byId('vote-b').click();"
+        "byId('undo').click(); byId('vote-same').click();"  # second thoughts
         "const said = votes.map((v) => [v.trial, v.choice]);"
         "document.title = JSON.stringify(said) + byId('download').hidden; }, 300);</script>"
     )

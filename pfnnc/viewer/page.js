@@ -238,10 +238,18 @@ function open(n) {
 
 function vote(choice) {
   votes.push({ trial: trial + 1, choice, seconds: Math.round((performance.now() - opened) / 100) / 10 });
-  if (trial + 1 < trials.length) { open(trial + 1); return; }
-  byId("question").textContent = "Thank you. Please download your votes and send them back.";
-  for (const id of ["vote-a", "vote-b", "vote-same"]) byId(id).disabled = true;
-  byId("download").hidden = false;
+  ask(votes.length);
+}
+
+function undo() { votes.pop(); ask(votes.length); }
+
+function ask(n) {  // for the vote on the next trial, or for all of them
+  const done = n === trials.length;
+  for (const id of ["vote-a", "vote-b", "vote-same"]) byId(id).disabled = done;
+  byId("download").hidden = !done;
+  byId("undo").hidden = n === 0;
+  if (done) byId("question").textContent = "Thank you. Please download your votes and send them back.";
+  else open(n);
 }
 
 function download() {
@@ -255,6 +263,7 @@ byId("votes").hidden = !data.question;
 byId("vote-a").addEventListener("click", () => vote("A"));
 byId("vote-b").addEventListener("click", () => vote("B"));
 byId("vote-same").addEventListener("click", () => vote("same"));
+byId("undo").addEventListener("click", undo);
 byId("download").addEventListener("click", download);
 
 const asked = new URLSearchParams(location.hash.slice(1));  // page.html#t=2.5 stands at 2.5 s, #together=1 lays both over each other
