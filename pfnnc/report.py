@@ -5,6 +5,7 @@
 
 import json
 import os
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -142,6 +143,11 @@ class Report(Mapping):
             for row in rows
         ]
         lines.insert(1, "-" * max(map(len, lines)))
+        moving = [f"{name}={ratio:.2f}" for name, ratio in self.joints.items() if np.isfinite(ratio)]
+        if moving:
+            lines += textwrap.wrap(
+                f"amplitude of each joint: {' '.join(moving)}", 120, subsequent_indent="  ", break_on_hyphens=False
+            )
         lines.append(f"contact: {self.contact or 'no feet were named, so nothing is said about them'}")
         judged = [result.passed for result in self.values() if result.passed is not None]
         lines.append(f"{sum(judged)} of {len(judged)} goals reached")

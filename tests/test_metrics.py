@@ -367,6 +367,16 @@ def test_the_reference_column_is_the_references_own_value():
     assert np.isnan([report["path_ratio"].reference, report["path_ratio"].value, report["amplitude_ratio"].value]).all()
 
 
+def test_each_joint_is_printed():
+    walk = make_gait_clip("walk", seconds=3.0).clip
+    stiff = walk.rotations.copy()
+    stiff[:, walk.skeleton.index("LeftLeg")] = stiff[0, walk.skeleton.index("LeftLeg")]
+    stiff = Clip(walk.skeleton, walk.root_positions, stiff, walk.fps)
+    report = evaluate(stiff, walk, feet=("LeftFoot", "RightFoot"))
+    assert report.joints["LeftLeg"] == 0 and " LeftLeg=0.00 " in str(report) and " RightLeg=1.00" in str(report)
+    assert "Fingers" not in str(report)  # does not move
+
+
 def test_goals_at_their_bounds():
     for name, bound, holds in (
         ("trajectory_correlation", 0.9, False), ("foot_skate", 0.01, False), ("yaw_smoothness", 0.5, True),
