@@ -20,8 +20,9 @@ def load_torch_checkpoint(path: str | os.PathLike, *, beta=8.0, kernel="rbf", ac
 
     Sizes are those of the tensors; what a state dict does not say, `beta`, `kernel` and `activation`, is as given. A
     checkpoint that holds the state dict under "model", "state_dict" or "model_state_dict" is taken too, and a
-    "module." that a parallel wrapper put before the names is left out. Nothing in the file is executed
-    (``weights_only``). ``ImportError`` without PyTorch; ``FileNotFoundError``; ``ValueError`` where it is something else.
+    "module." or "_orig_mod." that a parallel wrapper or `torch.compile` put before the names is left out. Nothing in
+    the file is executed (``weights_only``). ``ImportError`` without PyTorch; ``FileNotFoundError``; ``ValueError`` where it
+    is something else.
     """
     import torch
 
@@ -36,7 +37,7 @@ def load_torch_checkpoint(path: str | os.PathLike, *, beta=8.0, kernel="rbf", ac
             content = content[name]
     if not isinstance(content, Mapping) or not all(isinstance(name, str) for name in content):
         raise ValueError(f"{os.fspath(path)} holds no state dict")
-    state = {name.removeprefix("module."): value for name, value in content.items()}
+    state = {name.removeprefix("module.").removeprefix("_orig_mod."): value for name, value in content.items()}
     return _from_state(state, os.fspath(path), beta=beta, kernel=kernel, activation=activation)
 
 

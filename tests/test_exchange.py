@@ -13,7 +13,13 @@ def torch():
 
 
 @pytest.mark.parametrize(
-    "wrap", [lambda s: s, lambda s: {"epoch": 3, "model": s}, lambda s: {"module." + k: v for k, v in s.items()}]
+    "wrap",
+    [
+        lambda s: s,
+        lambda s: {"epoch": 3, "model": s},
+        lambda s: {"module." + k: v for k, v in s.items()},
+        lambda s: {"module._orig_mod." + k: v for k, v in s.items()},
+    ],
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_torch_checkpoints(tmp_path, torch, wrap, dtype):
