@@ -46,12 +46,12 @@ static int walk(const pfnn_track *track, pfnn_error *error)
         return 1;
 
     for (int frame = 0; frame < 4 * 24; frame++) {
-        double before = pfnn_clock_time(&player);
+        // times within the clip: the way is the same in every cycle, and these stay small for as long as the game runs
+        double before = pfnn_clock_phase(&player) * pfnn_track_duration(track), now = before + 1.0 / 24;
         if (pfnn_clock_advance(&player, 1.0 / 24, error) != PFNN_OK)
             return 1;
 
         // what lies on the way, corner by corner
-        double now = pfnn_clock_time(&player);
         int64_t count = pfnn_track_path_length(track, before, now);
         if (count > 0 && count <= CORNERS) {
             pfnn_track_path(times, corners, turns, track, before, now, count);
