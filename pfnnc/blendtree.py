@@ -16,7 +16,7 @@ from . import _check
 from .phase import find_cycles
 from .phase_label import label_phase
 from .rotation import from_yaw, quat_mean, quat_mul, quat_normalize, quat_slerp, quat_unroll, quat_yaw
-from .skeleton import Clip
+from .skeleton import Clip, Skeleton
 
 __all__ = ["Blended", "BlendTree", "Cycle"]
 
@@ -81,7 +81,7 @@ class _Motion:
 class BlendTree:
     """Clips of one skeleton, blended to a wanted speed and turn.
 
-    clips: N clips, all with the same joints. phases: their phases in cycles, (T,) each with NaN where there is
+    clips: N clips, all with the same joints, in any order. phases: their phases in cycles, (T,) each with NaN where there is
     none; found by `label_phase` where None. A clip needs a whole cycle, or no phase at all and a root that stands:
     then it is a pose at speed 0. Where the clips' turns differ, the tree has two dimensions (speed and turn), else
     one.
@@ -104,8 +104,7 @@ class BlendTree:
         for i, clip in enumerate(clips):
             if not isinstance(clip, Clip):
                 raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
-            if clip.skeleton.names != clips[0].skeleton.names:
-                raise ValueError(f"clips[{i}] has other joints than clips[0]")
+        clips = [_in_order(clip, clips[0].skeleton, i) for i, clip in enumerate(clips)]
         self.skeleton = clips[0].skeleton
         motions = [_motion(clip, phase, i) for i, (clip, phase) in enumerate(zip(clips, phases, strict=True))]
         moving = [motion.duration for motion in motions if motion is not None]
@@ -223,6 +222,23 @@ class BlendTree:
             sign = np.where((pose * total).sum(axis=-1, keepdims=True) < 0, -1.0, 1.0)
             total += share[:, None, None] * sign * pose
         return quat_normalize(total) if len(total) else total
+
+
+def _in_order(clip: Clip, skeleton: Skeleton, i: int) -> Clip:
+    """The clip with the joints in the order of another skeleton of the same tree."""
+    own, names = clip.skeleton, skeleton.names
+    if own.names == names and np.array_equal(own.parents, skeleton.parents):
+        return clip
+    if own.names[0] != names[0] or _tree(own) != _tree(skeleton):
+        raise ValueError(f"clips[{i}] has other joints than clips[0]")
+    order = [own.index(name) for name in names]
+    return Clip(skeleton, clip.root_positions, clip.rotations[:, order], clip.fps, clip.name)
+
+
+def _tree(skeleton: Skeleton) -> dict[str, str | None]:
+    """The parent of each joint, by name."""
+    names = skeleton.names
+    return {name: names[p] if p >= 0 else None for name, p in zip(names, skeleton.parents.tolist(), strict=True)}
 
 
 def _rate(value, name: str) -> np.ndarray:

@@ -11,7 +11,8 @@ import numpy as np
 from ._files import written_whole
 from .blendtree import BlendTree
 from .cli_model import at_rate, first_window, frames_of, gather, led
-from .cli_read import Failure, Reading, add_reading, count, find_files, new_file, positive, read_model, wrote
+from .cli_read import Failure, Reading, add_reading, count, find_files, new_file, note, positive, read_model, wrote
+from .phase import find_cycles
 from .rotation import quat_yaw
 from .skeleton import Clip
 
@@ -52,7 +53,7 @@ def compare_methods(args: argparse.Namespace) -> None:
     if not sources:
         raise Failure("the clips that the model learnt from are not there: a blend tree needs them")
     takes, _ = gather(sources, trained.reading, trained.model.fps, trained.phases, trained.phase_unit)
-    tree = BlendTree([take.clip for take in takes], [take.phase for take in takes])
+    tree = _tree_of(takes)
     targets = find_files(args.paths[1:] or [p for p in trained.held_out if p.exists()])
     if not targets:
         raise Failure("name clips to follow: none was held out in training")
@@ -75,6 +76,19 @@ def compare_methods(args: argparse.Namespace) -> None:
     wrote(page)
     wrote(key_file)
     print(f"{len(pairs)} pairs; when the votes are back: pfnnc compare --count {key_file} votes.json ...")
+
+
+def _tree_of(takes) -> BlendTree:
+    """Of the clips that have a whole cycle; which have none is told."""
+    whole = []
+    for take in takes:
+        if len(find_cycles(take.phase)):
+            whole.append(take)
+        else:
+            note(f"note: {take.path.name} has no whole gait cycle and is no part of the blend tree")
+    if not whole:
+        raise Failure("no clip that the model learnt from has a whole gait cycle: there is nothing to blend")
+    return BlendTree([take.clip for take in whole], [take.phase for take in whole])
 
 
 def _pairs(trained, tree: BlendTree, targets, reading: Reading, seconds: float, most: int):

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -320,6 +321,19 @@ def test_eval_at_two_rates(capsys, clips, tmp_path):
     save_bvh(tmp_path / "slow.bvh", load_bvh(clips / "walk0.bvh").resample(30))
     shown = run(capsys, "eval", tmp_path / "slow.bvh", clips / "walk0.bvh")
     assert "resampled to the recording's 60" in shown.err and "goals reached" in shown.out
+
+
+def test_the_blend_tree_leaves_out_what_has_no_whole_cycle(capsys):
+    from pfnnc.cli_compare import _tree_of
+    from pfnnc.cli_model import Take
+    from pfnnc.cli_read import Failure
+
+    made = pfnnc.make_gait_clip("walk", seconds=4.0)
+    takes = [Take(Path("long.bvh"), made.clip, made.phase), Take(Path("short.bvh"), made.clip[:20], made.phase[:20])]
+    assert len(_tree_of(takes)) == 1
+    assert "short.bvh has no whole gait cycle" in capsys.readouterr().err
+    with pytest.raises(Failure, match="nothing to blend"):
+        _tree_of(takes[1:])
 
 
 def test_blind_test(capsys, trained, tmp_path):
