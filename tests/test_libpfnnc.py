@@ -12,6 +12,7 @@ from reference_network import forward as forward_float64
 from test_network import KINDS, data, make
 
 import pfnnc
+from pfnnc import _store
 from pfnnc.synthesis import Rollout, begin
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -148,8 +149,6 @@ def test_arm64_is_within_the_same_tolerance(tmp_path, forward_arm64, isa):
 
 
 def test_c_refuses_what_is_no_network(tmp_path, forward):
-    from pfnnc import _store
-
     model, path = make(), tmp_path / "a.pfnn"
     model.save(path)
     whole, arrays = path.read_bytes(), model._to_arrays()
@@ -218,6 +217,11 @@ def test_a_character_in_c_walks_as_in_python(tmp_path, library, preset):
         assert place == (*position, yaw, phase)
     assert len(got) == 60
     assert run(program, tmp_path / "none.pfnn").returncode == 1
+    arrays, settings = _store.load(tmp_path / "walk.pfnn", "motion-model")
+    for wrong in ([np.nan, 2, 1, 1], [30, 1e300, 1, 1], [30, 0, 1, 1], [30, 2, -1, 1]):
+        _store.save(tmp_path / "wrong.pfnn", "motion-model", {**arrays, "gait": np.array(wrong, float)}, settings)
+        result = run(program, tmp_path / "wrong.pfnn")
+        assert result.returncode == 1 and "gait is" in result.stderr
     model.model.save(tmp_path / "net.pfnn")
     assert "it holds a network" in run(program, tmp_path / "net.pfnn").stderr
 

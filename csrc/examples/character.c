@@ -60,6 +60,8 @@ static pfnn_status make_rollout(character *c, double offsets[MOST_TIMES], int64_
         return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "times has %lld numbers", (long long)times.count);
 
     const double *g = gait.data; /* fps, frames of input, metres a cycle */
+    if (!(g[0] > 0 && g[1] >= 1 && g[1] <= 4096 && g[2] > 0))
+        return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "gait is %g, %g, %g", g[0], g[1], g[2]);
     c->fps = g[0];
     *length = (int64_t)g[1];
     c->n_times = (size_t)times.count;
