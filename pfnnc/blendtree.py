@@ -16,7 +16,7 @@ from . import _check
 from .phase import find_cycles
 from .phase_label import label_phase
 from .rotation import from_yaw, quat_mean, quat_mul, quat_normalize, quat_slerp, quat_unroll, quat_yaw
-from .skeleton import Clip, Skeleton
+from .skeleton import Clip, Skeleton, in_order_of
 
 __all__ = ["Blended", "BlendTree", "Cycle"]
 
@@ -225,20 +225,10 @@ class BlendTree:
 
 
 def _in_order(clip: Clip, skeleton: Skeleton, i: int) -> Clip:
-    """The clip with the joints in the order of another skeleton of the same tree."""
-    own, names = clip.skeleton, skeleton.names
-    if own.names == names and np.array_equal(own.parents, skeleton.parents):
-        return clip
-    if own.names[0] != names[0] or _tree(own) != _tree(skeleton):
+    found = in_order_of(clip, skeleton)
+    if found is None:
         raise ValueError(f"clips[{i}] has other joints than clips[0]")
-    order = [own.index(name) for name in names]
-    return Clip(skeleton, clip.root_positions, clip.rotations[:, order], clip.fps, clip.name)
-
-
-def _tree(skeleton: Skeleton) -> dict[str, str | None]:
-    """The parent of each joint, by name."""
-    names = skeleton.names
-    return {name: names[p] if p >= 0 else None for name, p in zip(names, skeleton.parents.tolist(), strict=True)}
+    return found
 
 
 def _rate(value, name: str) -> np.ndarray:

@@ -36,7 +36,7 @@ from .metrics import (
 from .phase import detect_contacts
 from .phase_label import label_phase
 from .rotation import quat_unroll
-from .skeleton import Clip
+from .skeleton import Clip, in_order_of
 
 __all__ = ["Report", "Result", "evaluate"]
 
@@ -205,7 +205,7 @@ def _json_number(value: float) -> float | None:
 
 
 def evaluate(predicted: Clip, reference: Clip, *, contacts=None, feet=()) -> Report:
-    """Every metric of ``predicted`` against ``reference``: two clips of one length, rate and set of joints.
+    """Every metric of ``predicted`` against ``reference``: two clips of one length, rate and set of joints, in any order.
 
     feet: names (or indices) of the joints that stand on the ground, one a foot, left first; without them nothing is
     said about feet. contacts: (T, feet) bool, when each foot should stand; it is used for both columns. Without it
@@ -223,7 +223,7 @@ def evaluate(predicted: Clip, reference: Clip, *, contacts=None, feet=()) -> Rep
     >>> report.passed, report["foot_skate"]
     (True, Result(value=0.0, goal=0.01, passed=True, reference=0.0, unit=''))
     """
-    _check_clips(predicted, reference)
+    predicted = _matching(predicted, reference)
     feet = _foot_joints(reference, feet)
     if contacts is not None and not feet:
         raise ValueError("contacts need feet: name the joints that they are of")
@@ -243,7 +243,8 @@ def evaluate(predicted: Clip, reference: Clip, *, contacts=None, feet=()) -> Rep
     return Report(results, contact=contact, joints=joints, clips=(predicted, reference, feet))
 
 
-def _check_clips(predicted, reference):
+def _matching(predicted, reference) -> Clip:
+    """The prediction with its joints in the reference's order."""
     for clip, name in ((predicted, "predicted"), (reference, "reference")):
         if not isinstance(clip, Clip):
             raise TypeError(f"{name} must be a Clip, got {type(clip).__name__}")
@@ -252,9 +253,13 @@ def _check_clips(predicted, reference):
     if abs(predicted.fps - reference.fps) > 1e-4 * reference.fps:
         raise ValueError(f"predicted has {predicted.fps:g} frames a second, reference has {reference.fps:g}")
     names, own = predicted.skeleton.names, reference.skeleton.names
-    if names != own:
+    if names == own:
+        return predicted
+    found = in_order_of(predicted, reference.skeleton)
+    if found is None:
         first = next((i for i, (a, b) in enumerate(zip(names, own, strict=False)) if a != b), min(len(names), len(own)))
         raise ValueError(f"predicted has other joints than reference ({len(names)} and {len(own)}), from joint {first} on")
+    return found
 
 
 def _foot_joints(clip: Clip, feet) -> list[int]:

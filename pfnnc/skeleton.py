@@ -445,6 +445,27 @@ class Clip:
         )
 
 
+def in_order_of(clip: Clip, skeleton: Skeleton) -> Clip | None:
+    """The clip with its joints in the order of another skeleton; None where that is another tree of names."""
+    own = clip.skeleton
+    if own._names == skeleton._names and np.array_equal(own.parents, skeleton.parents):
+        return clip
+    if own._names[0] != skeleton._names[0] or _tree(own) != _tree(skeleton):
+        return None
+    order = [own.index(name) for name in skeleton._names]
+    ends = [(order.index(joint), place) for joint, place in own.end_sites]
+    channels = [own.channels[j] for j in order]
+    same = Skeleton(skeleton._names, skeleton.parents, own.offsets[order], channels=channels, end_sites=ends)
+    translations = None if clip._translations is None else clip._translations[:, order]
+    return Clip(same, clip._root_positions, clip._rotations[:, order], clip._fps, clip._name, translations=translations)
+
+
+def _tree(skeleton: Skeleton) -> dict[str, str | None]:
+    """The parent of each joint, by name."""
+    names = skeleton._names
+    return {name: names[p] if p >= 0 else None for name, p in zip(names, skeleton.parents.tolist(), strict=True)}
+
+
 def forward_kinematics(
     skeleton: Skeleton, root_positions: ArrayLike, rotations: ArrayLike, translations: ArrayLike | None = None
 ) -> tuple[np.ndarray, np.ndarray]:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from test_skeleton import by_depth
 
 from pfnnc import BlendTree, Clip, Skeleton, foot_slide, make_gait_clip, quat_yaw
 from pfnnc.blendtree import _barycentric, _delaunay, _simplices
@@ -229,21 +230,12 @@ def test_bad_input(call, error, message):
 
 def test_joints_in_another_order_are_the_same_joints(pair):
     clip, phase = made("run", speed=4.0, cadence=1 / 0.7)
-    own = clip.skeleton
-    order = sorted(range(len(own)), key=lambda j: (len(list(_ancestors(own, j))), -j))  # by depth, the last ones first
-    parents = [-1 if own.parents[j] < 0 else order.index(own.parents[j]) for j in order]
-    skeleton = Skeleton([own.names[j] for j in order], parents, own.offsets[order])
-    turned = Clip(skeleton, clip.root_positions, clip.rotations[:, order], clip.fps)
+    turned = by_depth(clip)
     tree = tree_of(made("walk", speed=1.4, cadence=1.0), (turned, phase))
-    assert skeleton.names != own.names
+    assert turned.skeleton.names != clip.skeleton.names
     ours, theirs = (t.synthesize(2.5, n_frames=20).clip for t in (tree, pair))
     assert_allclose(ours.rotations, theirs.rotations, atol=1e-12)
     assert_allclose(ours.root_positions, theirs.root_positions, atol=1e-12)
-
-
-def _ancestors(skeleton, joint):
-    while (joint := int(skeleton.parents[joint])) >= 0:
-        yield joint
 
 
 def test_other_joints_are_refused():

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from test_skeleton import by_depth
 
 import pfnnc
 from pfnnc import (
@@ -365,6 +366,13 @@ def test_the_reference_column_is_the_references_own_value():
     report = evaluate(up, up, feet=["Hips"])  # goes nowhere over the ground, and has no leg
     assert report["trajectory_correlation"].reference == pytest.approx(1)
     assert np.isnan([report["path_ratio"].reference, report["path_ratio"].value, report["amplitude_ratio"].value]).all()
+
+
+def test_joints_may_stand_in_any_order():
+    walk = make_gait_clip("walk", seconds=2.0).clip
+    slower = make_gait_clip("walk", seconds=2.0, speed=1.1).clip
+    feet = ("LeftFoot", "RightFoot")
+    assert evaluate(by_depth(slower), walk, feet=feet).to_json() == evaluate(slower, walk, feet=feet).to_json()
 
 
 def test_each_joint_is_printed():

@@ -15,11 +15,13 @@ from pfnnc import (
     exp_map_to_quat,
     forward_kinematics,
     load_bvh,
+    make_gait_clip,
     quat_mul,
     quat_rotate,
     quat_slerp,
     quat_to_exp_map,
 )
+from pfnnc.skeleton import in_order_of
 
 NAMES = ["Hips", "LeftUpLeg", "LeftFoot", "RightUpLeg", "RightFoot", "Spine"]
 PARENTS = [-1, 0, 1, 0, 3, 0]
@@ -390,3 +392,37 @@ def test_small_turns_survive():
         30,
     )
     np.testing.assert_allclose(quat_to_exp_map(still.resample(60).rotations[1]), 0.85e-8, rtol=1e-9)
+
+
+def by_depth(clip):
+    """The same motion with the joints in another order: by depth, the last ones first."""
+    own = clip.skeleton
+    depth = [0] * len(own)
+    for j, parent in enumerate(own.parents.tolist()):
+        depth[j] = depth[parent] + 1 if parent >= 0 else 0
+    order = sorted(range(len(own)), key=lambda j: (depth[j], -j))
+    parents = [-1 if own.parents[j] < 0 else order.index(own.parents[j]) for j in order]
+    ends = [(order.index(joint), place) for joint, place in own.end_sites]
+    channels = [own.channels[j] for j in order]
+    skeleton = Skeleton([own.names[j] for j in order], parents, own.offsets[order], channels=channels, end_sites=ends)
+    translations = None if clip.translations is None else clip.translations[:, order]
+    return Clip(skeleton, clip.root_positions, clip.rotations[:, order], clip.fps, clip.name, translations=translations)
+
+
+def test_joints_are_put_in_the_order_of_another_skeleton():
+    clip = make_gait_clip("walk", seconds=0.5).clip
+    other = by_depth(clip)
+    assert other.skeleton.names != clip.skeleton.names
+    back = in_order_of(other, clip.skeleton)
+    assert back.skeleton.names == clip.skeleton.names and np.array_equal(back.rotations, clip.rotations)
+    assert np.array_equal(back.positions(), clip.positions()) and back.skeleton.channels == clip.skeleton.channels
+    assert {(j, *p) for j, p in back.skeleton.end_sites} == {(j, *p) for j, p in clip.skeleton.end_sites}
+    moved = Clip(clip.skeleton, clip.root_positions, clip.rotations, 30, translations=clip.positions())
+    assert np.array_equal(in_order_of(by_depth(moved), clip.skeleton).translations, moved.translations)
+    assert in_order_of(clip, clip.skeleton) is clip
+    for parents in ([-1, 0, 0], [-1, 0, 1]):
+        skeleton = Skeleton(["a", "b", "c"], parents, np.zeros((3, 3)))
+        assert in_order_of(clip, skeleton) is None
+    one, two = (Skeleton(["a", "b", "c"], parents, np.zeros((3, 3))) for parents in ([-1, 0, 0], [-1, 0, 1]))
+    still = np.tile([1.0, 0, 0, 0], (1, 3, 1))
+    assert in_order_of(Clip(one, [[0, 0, 0]], still, 30), two) is None  # another tree
