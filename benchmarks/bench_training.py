@@ -4,7 +4,8 @@
 
 "Article" is the article's loop: a blended matrix a sample, PyTorch's AdamW. "Stacked" is the same mathematics as one
 product, with PyTorch's fused AdamW. Times are CPU time of the process, the least of many turns; each turn is a burst of
-four steps whose first, on cold caches, is dropped. ``--epoch`` adds 20,000 samples at batch 256, and the memory it takes.
+four steps whose first, on cold caches, is dropped. GFLOP/s count the dense products, also those with zeros that are skipped.
+``--epoch`` adds 20,000 samples at batch 256, and the memory it takes.
 """
 
 import os

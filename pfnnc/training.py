@@ -526,8 +526,9 @@ def _place_for(path, name: str = "checkpoint") -> Path:
 
 def _sweep(path: Path) -> None:
     """Take away what a run that was killed while it saved has left beside its checkpoint."""
-    for left in path.parent.glob(f".{glob.escape(path.name)}.*.part"):
-        left.unlink(missing_ok=True)
+    for name in {path.name, path.name[:40]}:  # that of the file put aside is cut
+        for left in path.parent.glob(f".{glob.escape(name)}.*.part"):
+            left.unlink(missing_ok=True)
 
 
 def _one_of(value, name: str, kind: type):

@@ -145,6 +145,34 @@ def test_a_failed_write_keeps_the_old_file_and_leaves_nothing(tmp_path, monkeypa
     assert Trainer.load(path).epoch == 2
 
 
+def test_a_disk_that_is_full_loses_nothing(tmp_path):
+    """A true write error in the middle of the file: the old one stands, and the run ends in the bits of an undisturbed one."""
+    resource = pytest.importorskip("resource", reason="needs POSIX limits")
+    path = tmp_path / "run"
+    run = trainer().fit(data(), epochs=1, checkpoint=path)
+    kept, (soft, hard) = path.read_bytes(), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(kept) // 2, hard))
+    try:
+        with pytest.raises(OSError):
+            run.fit(data(), epochs=5, checkpoint=path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert path.read_bytes() == kept and os.listdir(tmp_path) == ["run"] and run.epoch == 2
+    run.fit(data(), epochs=5, checkpoint=path)
+    whole = trainer().fit(data(), epochs=5)
+    assert run.history == whole.history and np.array_equal(run.model._parameters, whole.model._parameters)
+    assert np.array_equal(Trainer.load(path).model._parameters, whole.model._parameters)
+
+
+def test_leftovers_of_a_killed_save_are_swept_away(tmp_path):
+    for name in ("run", "r" * 60):
+        for part in (f".{name}.123.part", f".{name[:40]}.0123456789ab.part"):
+            (tmp_path / part).write_bytes(b"half")
+        trainer().fit(data(), epochs=1, checkpoint=tmp_path / name)
+        assert os.listdir(tmp_path) == [name]
+        (tmp_path / name).unlink()
+
+
 def test_a_folder_that_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError):
         trainer().save(tmp_path / "no" / "run")

@@ -298,12 +298,17 @@ static void NAME(input_backward_row)(const pfnn_trainer *t, const pfnn_train_bat
 
 static void NAME(activate)(REAL *y, const pfnn_net_config *net, int64_t count)
 {
-    if (net->activation == PFNN_RELU)
-        for (int64_t i = 0; i < count; i++)
-            y[i] = y[i] < 0 ? 0 : y[i];
-    else
-        for (int64_t i = 0; i < count; i++)
-            y[i] = y[i] < 0 ? (REAL)expm1((double)y[i]) : y[i];
+    enum { PANEL = PFNN_PANEL_BYTES / (int)sizeof(REAL) };
+    const pfnn_kernels *kernels = pfnn_kernels_get();
+    const int type = sizeof(REAL) == sizeof(double) ? PFNN_FLOAT64 : PFNN_FLOAT32;
+    void (*const function)(void *, int64_t) = net->activation == PFNN_RELU ? kernels->relu[type] : kernels->elu[type];
+    const int64_t whole = count - count % PANEL;
+    REAL rest[PANEL] = {0};
+
+    function(y, whole);
+    memcpy(rest, y + whole, (size_t)(count - whole) * sizeof *y);
+    function(rest, PANEL);
+    memcpy(y + whole, rest, (size_t)(count - whole) * sizeof *y);
 }
 
 /* dy by what stood before the activation, from `keep` y after it (and after dropout) */
