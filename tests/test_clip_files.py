@@ -207,11 +207,10 @@ def test_a_root_without_legs_or_of_no_motion_is_left_alone():
 def test_root_by_name(tmp_path):
     clip = load_bvh(BODY.encode(), root="RightLeg")
     whole = load_bvh(BODY.encode(), root="Scene")
-    assert clip.skeleton.names == ["RightLeg"] and clip.skeleton.channels[0][:3] == (
-        "Xposition",
-        "Yposition",
-        "Zposition",
-    )
+    knee = load_bvh(FILE.encode(), root="Knee", fps=0.5)
+    assert clip.skeleton.names == ["RightLeg"] and knee.skeleton.names == ["Knee"] and knee.fps == 0.5
+    for skeleton in (clip.skeleton, knee.skeleton):  # a root moves
+        assert skeleton.channels[0][:3] == ("Xposition", "Yposition", "Zposition")
     np.testing.assert_allclose(clip.root_positions, whole.positions()[:, 3], atol=1e-12)
     save_bvh(tmp_path / "leg.bvh", clip)
     assert np.array_equal(load_bvh(tmp_path / "leg.bvh").root_positions, clip.root_positions)
