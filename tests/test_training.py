@@ -731,18 +731,21 @@ def test_training_learns():
 # ---- more options ------------------------------------------------------------------------------------------------
 
 
-def test_gradient_clipping():
-    data = windows()
-    model = network(dtype=np.float64)
+@pytest.mark.parametrize("options", [{}, {"hidden": 350, "n_kernels": 9}])  # whose gradient is stored, or made twice
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_gradient_clipping(options, dtype):
+    data, options = windows(), {"dtype": dtype} | options
+    model = network(**options)
+    assert (model._parameters.size > 1 << 20) == ("hidden" in options)
     _, flat = gradient_of(Trainer(model), data)
     norm = float(np.linalg.norm(flat))
     for clip, shrink in ((norm / 3, 1 / 3), (norm * 2, 1.0)):
-        other = network(dtype=np.float64)
+        other = network(**options)
         # with betas of 0 and a huge eps the step is lr * gradient / eps
-        trainer = Trainer(other, clip_norm=clip, betas=(0, 0), eps=1e6, lr=1e3, weight_decay=0, batch_size=None)
+        trainer = Trainer(other, clip_norm=clip, betas=(0, 0), eps=1e6, lr=1e8, weight_decay=0, batch_size=None)
         before = other._parameters.copy()
         trainer.fit(data, epochs=1)
-        assert close(before - other._parameters, 1e-3 * shrink * flat, 1e-4)
+        assert close(before - other._parameters, 100 * shrink * flat, 1e-4)
 
 
 def test_warmup_and_running_mean():

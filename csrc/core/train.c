@@ -18,8 +18,14 @@ static const double PI = 3.14159265358979323846;
 typedef struct update_job {
     pfnn_trainer *trainer;
     double *norms;
+    pfnn_net *stored; /* the gradient shall be kept there; or NULL */
     pfnn_adamw_step step;
 } update_job;
+
+enum {
+    MOST_STORED = 1 << 20, /* parameters whose gradient is stored where it is needed twice: cheaper than to make it again */
+    CHUNK = 1 << 14        /* of them that a thread takes at a time */
+};
 
 /* tiles of dW in the layers before this one */
 static int64_t tiles_before(const pfnn_net *net, int layer)
@@ -304,6 +310,8 @@ static void lay_out(const pfnn_trainer *t, pfnn_train_work *w, char *base, size_
     w->first = carve(base, bytes, rows * dim, sizeof(double));
     w->losses = carve(base, bytes, rows * PFNN_TERMS, sizeof(double));
     w->norms = carve(base, bytes, tiles_before(&t->config.net, PFNN_LAYERS), sizeof(double));
+    const int64_t parameters = pfnn_net_count(net);
+    w->gradient = parameters <= MOST_STORED ? carve(base, bytes, parameters, real) : NULL;
     w->memory_a_row = carve(base, bytes, rows * t->scratch, sizeof(double));
     w->layer = carve(base, bytes, (int64_t)layer, 1);
 }
@@ -466,9 +474,28 @@ bool pfnn_trainer_ready(const pfnn_trainer *trainer)
 
 /* ---- the update --------------------------------------------------------------------------- */
 
+static void store_tile(const pfnn_net *to, const pfnn_gradient_tile *tile)
+{
+    const int64_t in = to->config.size[tile->layer], out = to->config.size[tile->layer + 1];
+    const size_t real = to->config.type == PFNN_FLOAT64 ? sizeof(double) : sizeof(float);
+    char *base = tile->i == in ? to->bias[tile->layer] : to->weights[tile->layer];
+    for (int64_t i = 0; i < tile->rows; i++) {
+        const int64_t at = (tile->i == in ? tile->kernel : tile->kernel * in + tile->i + i) * out + tile->j;
+        memcpy(base + (size_t)at * real, (const char *)tile->values + (size_t)(i * tile->stride) * real,
+               (size_t)tile->columns * real);
+    }
+}
+
+static void keep_tile(void *context, const pfnn_gradient_tile *tile)
+{
+    store_tile(context, tile);
+}
+
 static void take_tile(void *context, const pfnn_gradient_tile *tile)
 {
     const update_job *job = context;
+    if (job->stored)
+        store_tile(job->stored, tile);
     if (is_double(job->trainer))
         take_tile_double(job, tile);
     else
@@ -498,14 +525,28 @@ static void make_gradient(pfnn_trainer *t, const pfnn_gradient_sink *sink, int t
 static double clip_factor(pfnn_trainer *t, double clip, int threads)
 {
     const int64_t tiles = tiles_before(&t->config.net, PFNN_LAYERS);
+    pfnn_net stored;
     update_job job = {.trainer = t, .norms = t->work.norms};
     pfnn_gradient_sink sink = {NULL, take_tile, &job};
     double sum = 0;
+    if (t->work.gradient) {
+        pfnn_net_bind(&stored, &t->config.net.config, t->work.gradient);
+        job.stored = &stored;
+    }
     memset(job.norms, 0, (size_t)tiles * sizeof *job.norms);
     make_gradient(t, &sink, threads);
     for (int64_t i = 0; i < tiles; i++)
         sum += job.norms[i];
     return fmin(1, clip / (sqrt(sum) + 1e-6));
+}
+
+static void take_stored(void *context, int64_t chunk)
+{
+    const update_job *job = context;
+    if (is_double(job->trainer))
+        take_stored_double(job, chunk);
+    else
+        take_stored_float(job, chunk);
 }
 
 void pfnn_trainer_update(pfnn_trainer *t, const pfnn_update *u, int threads)
@@ -521,24 +562,14 @@ void pfnn_trainer_update(pfnn_trainer *t, const pfnn_update *u, int threads)
                                .eps = u->eps * second,
                                .one_average = 1 - u->average}};
     pfnn_gradient_sink sink = {fetch_tile, take_tile, &job};
-    make_gradient(t, &sink, threads);
-}
-
-static void store_tile(void *context, const pfnn_gradient_tile *tile)
-{
-    const pfnn_net *to = context;
-    const int64_t in = to->config.size[tile->layer], out = to->config.size[tile->layer + 1];
-    const size_t real = to->config.type == PFNN_FLOAT64 ? sizeof(double) : sizeof(float);
-    char *base = tile->i == in ? to->bias[tile->layer] : to->weights[tile->layer];
-    for (int64_t i = 0; i < tile->rows; i++) {
-        const int64_t at = (tile->i == in ? tile->kernel : tile->kernel * in + tile->i + i) * out + tile->j;
-        memcpy(base + (size_t)at * real, (const char *)tile->values + (size_t)(i * tile->stride) * real,
-               (size_t)tile->columns * real);
-    }
+    if (u->clip > 0 && t->work.gradient) /* made already, for its norm */
+        pfnn_parallel(threads, (pfnn_net_count(&t->config.net.config) + CHUNK - 1) / CHUNK, take_stored, &job);
+    else
+        make_gradient(t, &sink, threads);
 }
 
 void pfnn_trainer_store(pfnn_trainer *t, pfnn_net *gradient, int threads)
 {
-    pfnn_gradient_sink sink = {NULL, store_tile, gradient};
+    pfnn_gradient_sink sink = {NULL, keep_tile, gradient};
     make_gradient(t, &sink, threads);
 }

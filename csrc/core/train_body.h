@@ -419,6 +419,16 @@ static void NAME(take_tile)(const update_job *job, const pfnn_gradient_tile *til
                          tile->columns, &job->step);
 }
 
+/* AdamW with a chunk of the stored gradient; all parameters stand in one array. */
+static void NAME(take_stored)(const update_job *job, int64_t chunk)
+{
+    const pfnn_train_config *c = &job->trainer->config;
+    const int64_t at = chunk * CHUNK, rest = pfnn_net_count(&c->net.config) - at, count = rest < CHUNK ? rest : CHUNK;
+    REAL *average = c->average.weights[0] ? (REAL *)c->average.weights[0] + at : NULL;
+    NAME(pfnn_adamw)((REAL *)c->net.weights[0] + at, (REAL *)c->first.weights[0] + at, (REAL *)c->second.weights[0] + at, average,
+                     count, (const REAL *)job->trainer->work.gradient + at, count, 1, count, &job->step);
+}
+
 /* Fetch what AdamW will touch, while the tile is being made. */
 static void NAME(fetch_tile)(const update_job *job, const pfnn_gradient_tile *tile)
 {

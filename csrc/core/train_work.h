@@ -26,6 +26,7 @@ typedef struct pfnn_train_work {
     double *first;                /* (rows, dim) physical last input frame */
     double *losses;               /* (rows, PFNN_TERMS) */
     double *norms;                /* one a tile of dW */
+    void *gradient;               /* (parameters) real, or NULL where there are too many */
     double *memory_a_row;         /* (rows, scratch) */
     void *layer;                  /* workspace of the layers' passes */
 } pfnn_train_work;
