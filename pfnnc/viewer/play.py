@@ -88,10 +88,10 @@ def page_data(model: MotionModel, title: str) -> dict:
 def start_numbers(model: MotionModel, clip: Clip, phase: float) -> np.ndarray:
     """A start as `player_open` of csrc/wasm/player.c takes it: phase, place, yaw, the past, the window."""
     window, phase, origin, yaw = model._start(clip, phase)
-    window = np.asarray(window[None, -model.input_len :], np.float64)
+    window = np.asarray(window[None], np.float64)
     history = int(np.ceil(max(0.0, *(-time * model.fps for time in model.spec.control.times))))
     past = _past(window, model.spec, origin[None].copy(), np.array([yaw]), 1 / model.fps, history)
-    return np.concatenate([[phase], origin, [yaw], past.ravel(), window.ravel()])
+    return np.concatenate([[phase], origin, [yaw], past.ravel(), window[:, -model.input_len :].ravel()])
 
 
 def legs_of(model: MotionModel) -> list[list[float]]:
