@@ -14,8 +14,8 @@ again. Measures, means over the starts, poses at 30 frames a second:
 - turns: seconds until the facing is within 10 degrees of the new command;
 - slide: path over the ground of a toe tip in a stance of at least 0.1 s while walking is commanded, mm. A: it is
   under 3 cm and slower than 0.8 m/s; B: the network says that it touches the ground;
-- amplitude: mean leg joint amplitude of the last ten seconds to the first ten (both straight on at 1.2 m/s; the jog has ended
-  two seconds before);
+- amplitude: mean leg joint amplitude of the last ten seconds to the first ten (both straight on at 1.2 m/s; the jog has
+  ended two seconds before). Settled: of the last five to seconds 5 to 10, when nothing is left of how the start moved;
 - frozen: frames without any motion while motion is commanded;
 - stop: ground speed in the last second of the stop, and the way that a toe tip slides from the command on.
 
@@ -154,6 +154,7 @@ def measure(run: Run) -> dict[str, float]:
     result["slide of a stop"] = [1000 * path(run.tips[stop][:, f][-2 * FPS :]) for f in (0, 1)]
     legs = run.rotations[:, run.legs]
     result["amplitude"] = [(amplitudes(legs[-10 * FPS :]) / amplitudes(legs[: 10 * FPS])).mean()]
+    result["amplitude settled"] = [(amplitudes(legs[-5 * FPS :]) / amplitudes(legs[5 * FPS : 10 * FPS])).mean()]
     still = abs(np.diff(run.rotations, axis=0)).max(axis=(1, 2)) < 1e-5
     result["frozen"] = [float((still & (run.commands[1:, 0] > 0)).sum())]
     jog = run.root[bounds[6] - 4 * FPS : bounds[6]]
