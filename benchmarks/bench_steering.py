@@ -1,6 +1,6 @@
 """Steer a character through a script of commands from eight starts, and print how well it obeys.
 
-    python benchmarks/bench_steering.py MODEL CLIP... [--train SEED] [--scale 0.056444] [--minutes 10]
+    python benchmarks/bench_steering.py MODEL CLIP... [--train SEED] [--recipe JSON] [--minutes 10]
         [--published ../shared/oracles]
 
 MODEL is a file of `MotionModel`, with ``--train`` made anew from the clips, or "demo" for the one of the package, which
@@ -212,7 +212,7 @@ def clips_of(arguments) -> tuple[pfnnc.MotionModel, list]:
     clips = [pfnnc.load_bvh(file, scale=arguments.scale).resample(FPS) for file in arguments.clips]
     if arguments.train is None:
         return pfnnc.MotionModel.load(arguments.model), clips
-    model = pfnnc.MotionModel.train(clips, seed=arguments.train)
+    model = pfnnc.MotionModel.train(clips, seed=arguments.train, **arguments.recipe)
     model.save(arguments.model)
     return model, clips
 
@@ -225,6 +225,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=8)
     parser.add_argument("--minutes", type=int, default=0, help="2 or more")
     parser.add_argument("--train", type=int, metavar="SEED", help="train MODEL from the clips first")
+    parser.add_argument("--recipe", type=json.loads, default={}, help='overrides: {"hidden": 256}')
     parser.add_argument("--published", type=Path)
     parser.add_argument("--options", type=json.loads, default={}, help='of Controller: {"trust": 0.2}')
     arguments = parser.parse_args()
