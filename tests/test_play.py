@@ -226,8 +226,11 @@ def test_keys_in_a_browser(tmp_path, page):
     kept.mkdir(exist_ok=True)
     options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,760"]
     options = [browser, *options, "--virtual-time-budget=4000", f"--user-data-dir={tmp_path / 'profile'}"]
-    ran = subprocess.run([*options, "--dump-dom", held.as_uri()], capture_output=True, text=True, timeout=300)
-    found = re.search(r"<title>(\{.*?\})</title>", ran.stdout, re.S)
+    for _ in range(3):  # virtual time does not wait for a core that a busy machine compiles slowly
+        ran = subprocess.run([*options, "--dump-dom", held.as_uri()], capture_output=True, text=True, timeout=300)
+        found = re.search(r"<title>(\{.*?\})</title>", ran.stdout, re.S)
+        if found:
+            break
     assert found, ran.stdout[:500] + ran.stderr[-1000:]
     shown = json.loads(found.group(1))
     assert shown["trouble"] == ""
