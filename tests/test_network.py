@@ -562,6 +562,25 @@ def test_large_batches_are_exact_whatever_way_they_go(kernel, kernels, beta, dty
     assert np.isnan(with_nan[17]).all() and np.array_equal(np.delete(with_nan, 17, 0), np.delete(y, 17, 0))
 
 
+@pytest.mark.parametrize("rows", [128, 200, 700])
+def test_phases_that_stand_together_take_a_short_cut(rows):
+    """A crowd in one place of the cycle, some in others, some alone: segments that pay, and a rest that does not."""
+    model = make(100, 33, 40, 8)
+    x, _ = data(rows, 100)
+    rng = np.random.default_rng(rows)
+    phase = np.where(rng.random(rows) < 0.8, 0.3 + 0.01 * rng.random(rows), rng.random(rows))
+    y = model(x, phase)
+    close(y, reference.forward(model, x, phase), 1e-6)
+    assert not np.array_equal(y, np.concatenate([model(x[:64], phase[:64]), model(x[64:], phase[64:])]))
+    before = pfnnc.get_num_threads()
+    try:
+        for threads in (2, 3, 5):
+            pfnnc.set_num_threads(threads)
+            assert np.array_equal(model(x, phase), y)
+    finally:
+        pfnnc.set_num_threads(before)
+
+
 def test_wrong_ways_to_compile():
     model = make()
     for options, error, message in [

@@ -27,13 +27,16 @@
 #if defined(__GNUC__)
 #define PREFETCH(p) __builtin_prefetch((p), 0, 2)
 #define PREFETCH_TO_WRITE(p) __builtin_prefetch((p), 1, 2)
+#define PREFETCH_NEAR(p) __builtin_prefetch((p), 0, 3) /* into the first */
 #elif defined(_M_X64)
 #include <xmmintrin.h>
 #define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_T1)
 #define PREFETCH_TO_WRITE(p) PREFETCH(p)
+#define PREFETCH_NEAR(p) _mm_prefetch((const char *)(p), _MM_HINT_T0)
 #else
 #define PREFETCH(p) ((void)(p))
 #define PREFETCH_TO_WRITE(p) ((void)(p))
+#define PREFETCH_NEAR(p) ((void)(p))
 #endif
 
 #if defined(__x86_64__) || defined(_M_X64)

@@ -74,13 +74,14 @@ static double residual(const double *share, const double *basis, int n, int rank
     return worst;
 }
 
-double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank)
+/* Stops, having returned it, at the first error that is over the limit. */
+static double basis_within(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank, double limit)
 {
     double matrix[PFNN_MAX_KERNELS * PFNN_MAX_KERNELS], vectors[PFNN_MAX_KERNELS * PFNN_MAX_KERNELS];
     double share[PFNN_MAX_KERNELS], worst = 0;
     int n = config->kernels;
 
-    for (int s = 0; s < segments; s++, basis += (int64_t)rank * n) {
+    for (int s = 0; s < segments && worst <= limit; s++, basis += (int64_t)rank * n) {
         memset(matrix, 0, (size_t)(n * n) * sizeof *matrix);
         for (int i = 0; i < SAMPLES; i++) {
             double phase = (s + (double)i / (SAMPLES - 1)) / segments;
@@ -99,6 +100,29 @@ double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t se
         }
     }
     return worst;
+}
+
+double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank)
+{
+    return basis_within(basis, config, segments, rank, INFINITY);
+}
+
+int pfnn_crowd_choices(pfnn_crowd crowds[PFNN_MAX_CROWDS], double *basis, const pfnn_net_config *config, double limit)
+{
+    static const int32_t segments[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48};
+    int count = 0;
+    int32_t rank = config->kernels * 7 / 10;
+    for (size_t i = 0; i < sizeof segments / sizeof *segments; i++)
+        for (; rank >= 2 && count < PFNN_MAX_CROWDS; rank--) { /* more segments need less rank */
+            if (basis_within(basis, config, segments[i], rank, limit) > limit)
+                break;
+            crowds[count] = (pfnn_crowd){segments[i], rank, basis, NULL, NULL};
+            if (count)
+                crowds[count - 1].next = &crowds[count];
+            basis += segments[i] * rank * config->kernels;
+            count++;
+        }
+    return count;
 }
 
 static pfnn_net_config blended_config(const pfnn_net_config *config, int32_t rank)

@@ -3,8 +3,9 @@
  *
  * Rows go in chunks through all layers, so that no thread waits for another between layers. The weights of a plain
  * network are read where they stand, so that a change of them is never missed: by few rows one matrix row after the
- * other, at the speed of the memory; by many rows two panels at a time, the next two fetched meanwhile. The kernels' shares enter where a tile of sums leaves the
- * registers; neither blended weights nor scaled inputs are ever formed.
+ * other, at the speed of the memory; by many rows a panel or two at a time, the next block fetched meanwhile. The
+ * kernels' shares enter where a tile of sums leaves the registers; neither blended weights nor scaled inputs are ever
+ * formed.
  */
 #include "kernel.h"
 #include "network.h"
@@ -13,10 +14,12 @@
 
 enum {
     CHUNK_ROWS = 264, /* 264 rows of a block are 264 KiB of floats: half a second-level cache or less */
-    GROUP = 2,        /* panels that are worked on at a time */
-    FEW_BLENDED = 16, /* rows a segment from which on a crowd's short cut pays: matrices blended beforehand, */
-    FEW_ON_THE_WAY = 96, /* or at each call */
-    WIDE = 4          /* where so few rows are computed that tiles have so many panels, reading is the slower part */
+    FEW_BLENDED = 16, /* rows a segment from which on a crowd's matrices pay that are blended beforehand */
+    FEW_ROWS = 128,   /* rows from which on blending at the call is thought of */
+    WIDE = 4,         /* panels of a tile from which on reading is the slower part */
+    TWO_TILES = 6,    /* panels that are worked on at a time by two tiles of rows */
+    BLENDS = 32,      /* blended panels that there is room for: with a chunk's rows, most of a second-level cache */
+    MOST_BLENDED = 4  /* panels that are blended at a time */
 };
 
 /* How a tile reads its weights: see kernel.h. */
@@ -38,9 +41,9 @@ typedef struct forward {
     int64_t workers;
     char *workspace;
     size_t worker_bytes;
-    /* in a crowd: rows in the order of their segments, where each begins, and the segment's basis */
+    /* in a crowd: rows in the order of their segments, those without one last, and where each begins */
+    const pfnn_crowd *crowd;
     const int64_t *index, *begin;
-    const double *basis;
     int rank;
     bool blended;
 } forward;
@@ -81,16 +84,32 @@ static int64_t split_at(split s, int64_t part)
     return s.total * part / s.count;
 }
 
+static const pfnn_tile_table *find_tiles(const pfnn_kernels *kernels, pfnn_type type, form how)
+{
+    switch (how) {
+    case DIRECT:
+        return &kernels->direct[type];
+    case TAIL:
+        return &kernels->tail[type];
+    case HALF:
+        return &kernels->half;
+    default:
+        return &kernels->packed[type];
+    }
+}
+
 /* c += share * (a times w) for any number of panels, by the widest tiles that there are. */
 static void multiply(const forward *f, pfnn_type type, form how, pfnn_tile tile, int64_t rows, int64_t panels)
 {
     const pfnn_kernels *kernels = f->kernels;
-    const pfnn_tile_table *table = how == HALF     ? &kernels->half
-                                   : how == DIRECT ? &kernels->direct[type]
-                                   : how == TAIL   ? &kernels->tail[type]
-                                                   : &kernels->packed[type];
+    const pfnn_tile_table *table = find_tiles(kernels, type, how);
     const pfnn_tile_function *shapes = (*table)[rows - 1];
     size_t size = how == HALF ? sizeof(uint16_t) : real_size(type);
+    if (how == HALF && rows <= PFNN_LONG_ROWS) {
+        tile.panels = panels;
+        kernels->narrow->long_half[rows - 1](&tile);
+        return;
+    }
     for (int64_t wide = PFNN_TILE_PANELS; panels;) {
         if (wide > panels || !shapes[wide - 1]) {
             wide--;
@@ -99,15 +118,17 @@ static void multiply(const forward *f, pfnn_type type, form how, pfnn_tile tile,
         shapes[wide - 1](&tile);
         tile.c = (char *)tile.c + wide * PFNN_PANEL_BYTES;
         tile.w = (const char *)tile.w + (size_t)(wide * tile.w_panel) * size;
+        tile.next = (const char *)tile.next + (size_t)(wide * tile.depth * PFNN_PANEL_BYTES) * size / real_size(type);
         panels -= wide;
     }
 }
 
 /* The most panels of a tile with so many rows. */
-static int64_t widest(const pfnn_kernels *kernels, pfnn_type type, int64_t rows)
+static int64_t widest(const pfnn_kernels *kernels, pfnn_type type, form how, int64_t rows)
 {
+    const pfnn_tile_table *table = find_tiles(kernels, type, how);
     int64_t wide = PFNN_TILE_PANELS;
-    while (!kernels->direct[type][rows - 1][wide - 1])
+    while (wide > 1 && !(*table)[rows - 1][wide - 1])
         wide--;
     return wide;
 }
@@ -138,6 +159,19 @@ static const void *next_block(const pfnn_net *net, int layer, int k, int64_t row
     return weights + (size_t)((k * in + row) * line + column * depth) * size;
 }
 
+/* How many of rows [first, first + rows) of a crowd's order lie in segment s, and, counted from `first`, where. */
+static int64_t segment_rows(const forward *f, int s, int64_t first, int64_t rows, int64_t *at)
+{
+    int64_t begin = f->begin[s] > first ? f->begin[s] : first;
+    *at = begin - first;
+    return least(f->begin[s + 1], first + rows) - begin;
+}
+
+static const double *segment_basis(const forward *f, double phase)
+{
+    return f->crowd->basis + pfnn_crowd_segment(phase, f->crowd->segments) * f->crowd->rank * f->config->kernels;
+}
+
 #define REAL float
 #define TYPE PFNN_FLOAT32
 #define NAME(x) x##_float
@@ -153,6 +187,14 @@ static pfnn_type arithmetic(const pfnn_net *net, pfnn_type type)
     return net->half[0] || (net->config.type == PFNN_FLOAT32 && type == PFNN_FLOAT32) ? PFNN_FLOAT32 : PFNN_FLOAT64;
 }
 
+static int64_t most_rank(const pfnn_net *net)
+{
+    int64_t most = 0;
+    for (const pfnn_crowd *crowd = net->crowd; crowd; crowd = crowd->next)
+        most = crowd->rank > most ? crowd->rank : most;
+    return most;
+}
+
 /* Cut a worker's memory into its parts; with space NULL, only measure. Each part begins on a cache line. */
 static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, int64_t rows, char *memory)
 {
@@ -164,10 +206,10 @@ static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, i
 
     size_t sizes[5] = {
         (size_t)(rows * PFNN_BLOCK * real),
-        PFNN_BLOCK * PFNN_TILE_PANELS * PFNN_PANEL_BYTES,
+        (size_t)(PFNN_BLOCK + 1) * PFNN_PANEL_BYTES * (net->crowd ? BLENDS : PFNN_TILE_PANELS),
         (size_t)(rows * widest * real),
         (size_t)(rows * widest * real),
-        (size_t)(rows * (config->kernels + (net->crowd ? net->crowd->rank : 0)) * real),
+        (size_t)(rows * (config->kernels + most_rank(net)) * real),
     };
     void *parts[5] = {NULL};
     size_t at = (64 - ((uintptr_t)memory & 63)) & 63;
@@ -181,19 +223,27 @@ static size_t lay_out(chunk_space *space, const pfnn_net *net, pfnn_type type, i
     return at + 64;
 }
 
-/* Whether so many rows are worth sorting by segment. */
-static bool is_crowd(const pfnn_net *net, pfnn_type type, int64_t rows)
+/* Whether so many rows may be worth sorting by segment. */
+static bool may_crowd(const pfnn_net *net, pfnn_type type, int64_t rows)
 {
-    int64_t few = net->crowd && net->crowd->nets ? FEW_BLENDED : FEW_ON_THE_WAY;
-    if (!net->crowd || rows < few * net->crowd->segments || arithmetic(net, type) != net->config.type)
-        return false;
-    return net->crowd->nets || net->crowd->rank <= PFNN_TILE_PANELS; /* what one block's blends find room for */
+    const pfnn_crowd *crowd = net->crowd;
+    return crowd && rows >= (crowd->nets ? FEW_BLENDED * crowd->segments : FEW_ROWS) &&
+           arithmetic(net, type) == net->config.type;
 }
 
-/* bytes of a crowd's index and of where its segments begin */
+/* numbers for where a crowd's segments begin, and for those that have none */
+static int64_t most_marks(const pfnn_net *net)
+{
+    int64_t most = 0;
+    for (const pfnn_crowd *crowd = net->crowd; crowd; crowd = crowd->next)
+        most = crowd->segments > most ? crowd->segments : most;
+    return most + 2;
+}
+
+/* bytes of a crowd's index and of three lists of marks */
 static size_t crowd_bytes(const pfnn_net *net, pfnn_type type, int64_t rows)
 {
-    return is_crowd(net, type, rows) ? (size_t)(rows + 2 * net->crowd->segments + 2) * sizeof(int64_t) : 0;
+    return may_crowd(net, type, rows) ? (size_t)(rows + 3 * most_marks(net)) * sizeof(int64_t) : 0;
 }
 
 size_t pfnn_net_workspace(const pfnn_net *net, pfnn_type type, int64_t rows, int threads)
@@ -216,20 +266,24 @@ static void run_rows(const forward *f, int64_t first, int64_t rows, const chunk_
     }
 }
 
-/* One worker's part of a crowd: its part of the rows of each segment. */
-static void run_segments(const forward *f, const pfnn_crowd *crowd, int64_t worker, const chunk_space *space)
+/* Rows [first, end) of a crowd's order: those of segments, then those without one. */
+static void run_segments(const forward *f, int64_t first, int64_t end, const chunk_space *space)
 {
-    for (int s = 0; s < crowd->segments; s++) {
-        split rows = {f->begin[s + 1] - f->begin[s], f->workers};
-        int64_t at = split_at(rows, worker), count = split_at(rows, worker + 1) - at;
-        forward segment = *f;
-        segment.basis = crowd->basis + (int64_t)s * crowd->rank * f->config->kernels;
-        segment.rank = crowd->rank;
-        segment.blended = crowd->nets != NULL;
-        if (crowd->nets)
-            segment.net = &crowd->nets[s];
-        run_rows(&segment, f->begin[s] + at, count, space);
+    const pfnn_crowd *crowd = f->crowd;
+    int64_t middle = least(end, f->begin[crowd->segments]), rest = first > middle ? first : middle;
+    forward blends = *f;
+    blends.rank = crowd->rank;
+    blends.blended = crowd->nets != NULL;
+    if (!crowd->nets && first < middle)
+        run_rows(&blends, first, middle - first, space);
+    for (int s = 0; s < crowd->segments && crowd->nets; s++) {
+        int64_t at, rows = segment_rows(f, s, first, middle - first, &at);
+        blends.net = &crowd->nets[s];
+        if (rows > 0)
+            run_rows(&blends, first + at, rows, space);
     }
+    if (rest < end)
+        run_rows(f, rest, end - rest, space);
 }
 
 static void work(void *context, int64_t worker)
@@ -237,25 +291,76 @@ static void work(void *context, int64_t worker)
     const forward *f = context;
     chunk_space space;
     lay_out(&space, f->net, f->type, least(f->batch->rows, CHUNK_ROWS), f->workspace + (size_t)worker * f->worker_bytes);
-    if (f->index) {
-        run_segments(f, f->net->crowd, worker, &space);
-    } else {
-        split rows = {f->batch->rows, f->workers};
-        run_rows(f, split_at(rows, worker), split_at(rows, worker + 1) - split_at(rows, worker), &space);
-    }
+    split rows = {f->batch->rows, f->workers};
+    int64_t first = split_at(rows, worker), end = split_at(rows, worker + 1);
+    if (f->crowd)
+        run_segments(f, first, end, &space);
+    else
+        run_rows(f, first, end - first, &space);
 }
 
-/* Sort the rows by segment: index (rows), begin (segments + 1), next (segments + 1) to count with. */
-static void sort_rows(int64_t *index, int64_t *begin, int64_t *next, const pfnn_net_batch *batch, int segments)
+/* What so many rows of a segment cost by its blends, in products of a row with a matrix; each blend is K of them. */
+static double blended_cost(const pfnn_crowd *crowd, int kernels, int64_t rows)
 {
-    memset(begin, 0, (size_t)(segments + 1) * sizeof *begin);
+    const double slower = 2; /* they wait for memory */
+    return crowd->rank * (slower * kernels + (double)rows);
+}
+
+static bool is_worth(const pfnn_crowd *crowd, int kernels, int64_t rows)
+{
+    return crowd->nets || blended_cost(crowd, kernels, rows) < (double)(kernels * rows);
+}
+
+static void count_rows(int64_t *count, const pfnn_crowd *crowd, const pfnn_net_batch *batch)
+{
+    memset(count, 0, (size_t)crowd->segments * sizeof *count);
     for (int64_t i = 0; i < batch->rows; i++)
-        begin[pfnn_crowd_segment(batch->phase[i], segments) + 1]++;
-    for (int s = 0; s < segments; s++)
-        begin[s + 1] += begin[s];
-    memcpy(next, begin, (size_t)(segments + 1) * sizeof *next);
-    for (int64_t i = 0; i < batch->rows; i++)
-        index[next[pfnn_crowd_segment(batch->phase[i], segments)]++] = i;
+        count[pfnn_crowd_segment(batch->phase[i], crowd->segments)]++;
+}
+
+/* The crowd by which these phases cost least, or NULL where none saves a twentieth. */
+static const pfnn_crowd *choose_crowd(const pfnn_net *net, const pfnn_net_batch *batch, int64_t *count)
+{
+    int kernels = net->config.kernels;
+    const pfnn_crowd *best = NULL;
+    double least_cost = 0.95 * (double)(kernels * batch->rows);
+    for (const pfnn_crowd *crowd = net->crowd; crowd; crowd = crowd->next) {
+        double cost = 0;
+        if (crowd->nets)
+            return crowd;
+        if (crowd->rank > BLENDS)
+            continue; /* there is no room for the blends of a block */
+        count_rows(count, crowd, batch);
+        for (int s = 0; s < crowd->segments; s++)
+            cost += is_worth(crowd, kernels, count[s]) ? blended_cost(crowd, kernels, count[s]) : (double)(kernels * count[s]);
+        if (cost < least_cost) {
+            least_cost = cost;
+            best = crowd;
+        }
+    }
+    return best;
+}
+
+/* Sort the rows by segment, those of segments too small to pay to the end: index (rows), the rest lists of marks. */
+static void sort_rows(int64_t *index, int64_t *begin, int64_t *next, int64_t *count, const forward *f)
+{
+    const pfnn_crowd *crowd = f->crowd;
+    int64_t at = 0;
+    count_rows(count, crowd, f->batch);
+    for (int pass = 0; pass < 2; pass++) {
+        for (int s = 0; s < crowd->segments; s++) {
+            bool whole = is_worth(crowd, f->config->kernels, count[s]);
+            if (pass == 0)
+                begin[s] = at;
+            if (whole == (pass == 0)) {
+                next[s] = at;
+                at += count[s];
+            }
+        }
+        begin[crowd->segments + pass] = at;
+    }
+    for (int64_t i = 0; i < f->batch->rows; i++)
+        index[next[pfnn_crowd_segment(f->batch->phase[i], crowd->segments)]++] = i;
 }
 
 pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, void *workspace, int threads,
@@ -277,9 +382,11 @@ pfnn_status pfnn_net_forward(const pfnn_net *net, const pfnn_net_batch *batch, v
     };
     size_t sorting = crowd_bytes(net, batch->type, batch->rows);
     if (sorting) {
-        int64_t *index = workspace, *begin = index + batch->rows;
-        sort_rows(index, begin, begin + net->crowd->segments + 1, batch, net->crowd->segments);
-        f.index = index;
+        int64_t *index = workspace, *begin = index + batch->rows, *next = begin + most_marks(net);
+        f.crowd = choose_crowd(net, batch, next);
+        if (f.crowd)
+            sort_rows(index, begin, next, next + most_marks(net), &f);
+        f.index = f.crowd ? index : NULL;
         f.begin = begin;
     }
     f.workspace = (char *)workspace + sorting;

@@ -4,19 +4,22 @@
  */
 #define PANEL (PFNN_PANEL_BYTES / (int)sizeof(REAL))
 
-/* Rows of x, any strides in bytes, as (depth, rows). */
+/* At most a tile's rows of x, any strides in bytes, as (depth, rows). */
 static void NAME(pack_rows)(REAL *to, const pfnn_rows *x, int64_t row, int64_t rows, int64_t column, int64_t depth)
 {
-    for (int64_t r = 0; r < rows; r++) {
-        const char *from = (const char *)x->data + at_index(x->index, row + r) * x->row + column * x->column;
-        REAL *at = to + r;
-        if (x->type == PFNN_FLOAT32)
-            for (int64_t i = 0; i < depth; i++, from += x->column, at += rows)
-                *at = (REAL)*(const float *)from;
-        else
-            for (int64_t i = 0; i < depth; i++, from += x->column, at += rows)
-                *at = (REAL)*(const double *)from;
-    }
+    const char *from[PFNN_TILE_ROWS];
+    for (int64_t r = 0; r < rows; r++)
+        from[r] = (const char *)x->data + at_index(x->index, row + r) * x->row + column * x->column;
+    if (x->type == TYPE && x->column == (int64_t)sizeof(REAL))
+        for (int64_t i = 0; i < depth; i++)
+            for (int64_t r = 0; r < rows; r++)
+                *to++ = ((const REAL *)(const void *)from[r])[i];
+    else
+        for (int64_t i = 0; i < depth; i++)
+            for (int64_t r = 0; r < rows; r++) {
+                const void *at = from[r] + i * x->column;
+                *to++ = x->type == PFNN_FLOAT32 ? (REAL)*(const float *)at : (REAL)*(const double *)at;
+            }
 }
 
 /* `panels` panels of a row-major weight matrix from (row, column) on; columns past the last are zero. */
@@ -40,38 +43,32 @@ static void NAME(pack_panels)(REAL *to, const void *weights, pfnn_type type, int
         }
 }
 
-/* y (rows, padded) = the blended bias; the columns past the last are zero. */
-static void NAME(start_with_bias)(REAL *y, int64_t padded, const forward *f, int layer, const REAL *share, int64_t rows)
+/*
+ * Where tiles find panels [p, p + panels) of a matrix with `out` columns from `row` on: as it stands or, where it is of
+ * another type, packed into w.
+ */
+static form NAME(find_rows)(pfnn_tile *tile, const void *matrix, pfnn_type type, int64_t out, int64_t row, int64_t p,
+                            int64_t panels, void *w)
 {
-    const pfnn_net *net = f->net;
-    int64_t out = net->config.size[layer + 1];
-    int kernels = net->config.kernels;
-    memset(y, 0, (size_t)(rows * padded) * sizeof *y);
-    share += f->blended ? f->config->kernels : 0;
-    for (int64_t r = 0; r < rows; r++, y += padded, share += share_row(f))
-        for (int k = 0; k < kernels; k++) {
-            REAL a = share[k];
-            if (net->config.type == PFNN_FLOAT32) {
-                const float *bias = (const float *)net->bias[layer] + k * out;
-                for (int64_t j = 0; j < out; j++)
-                    y[j] += a * (REAL)bias[j];
-            } else {
-                const double *bias = (const double *)net->bias[layer] + k * out;
-                for (int64_t j = 0; j < out; j++)
-                    y[j] += a * (REAL)bias[j];
-            }
-        }
+    if (type == TYPE) {
+        tile->w = (const REAL *)matrix + row * out + p * PANEL;
+        tile->w_row = out;
+        tile->w_panel = PANEL;
+        tile->width = out - p * PANEL;
+        return p < out / PANEL ? DIRECT : TAIL;
+    }
+    NAME(pack_panels)(w, matrix, type, out, row, tile->depth, p * PANEL, panels);
+    tile->w = w;
+    tile->w_panel = tile->depth * PANEL;
+    return PACKED;
 }
 
-/*
- * Where tiles find panels [p, p + panels) of kernel k from input `row` on: in the matrix of float16, or
- * in the matrix as it stands, or, where it is of another type, packed into w.
- */
+/* The same of kernel k's weights, or in its matrix of float16. */
 static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int k, int64_t row, int64_t p,
                                int64_t panels, void *w)
 {
     const pfnn_net *net = f->net;
-    int64_t in = net->config.size[layer], out = net->config.size[layer + 1], whole = out / PANEL;
+    int64_t in = net->config.size[layer], out = net->config.size[layer + 1];
 
     if (net->half[layer]) {
         int64_t padded = pfnn_padded(out, PANEL);
@@ -81,17 +78,7 @@ static form NAME(find_weights)(pfnn_tile *tile, const forward *f, int layer, int
         return HALF;
     }
     const char *weights = (const char *)net->weights[layer] + (size_t)(k * in * out) * real_size(net->config.type);
-    if (net->config.type == TYPE) {
-        tile->w = (const REAL *)(const void *)weights + row * out + p * PANEL;
-        tile->w_row = out;
-        tile->w_panel = PANEL;
-        tile->width = out - p * PANEL;
-        return p < whole ? DIRECT : TAIL;
-    }
-    NAME(pack_panels)(w, weights, net->config.type, out, row, tile->depth, p * PANEL, panels);
-    tile->w = w;
-    tile->w_panel = tile->depth * PANEL;
-    return PACKED;
+    return NAME(find_rows)(tile, weights, net->config.type, out, row, p, panels, w);
 }
 
 /* y (rows, padded) of one layer as it is made: tiles of rows, and the block of inputs that is worked on. */
@@ -102,6 +89,7 @@ typedef struct NAME(layer_work) {
     const REAL *share; /* of the matrices */
     split tiles;
     int64_t in, out, padded, row, depth;
+    int64_t first, rows; /* of the batch, in a crowd of its order */
 } NAME(layer_work);
 
 /* Add what matrix k gives to panels [p, p + panels), whose weights `tile` has. */
@@ -119,14 +107,25 @@ static void NAME(run_tiles)(const NAME(layer_work) *l, pfnn_tile tile, form how,
     }
 }
 
+/*
+ * Panels that are worked on at a time: whole lines where so few rows are computed that reading is the slower part, as
+ * few as tiles can take where there are many.
+ */
+static int64_t NAME(group)(const NAME(layer_work) *l, form how)
+{
+    int64_t rows = split_at(l->tiles, 1), wide = widest(l->f->kernels, TYPE, how, rows);
+    if (l->tiles.count == 1 && (wide >= WIDE || (how == HALF && rows <= PFNN_LONG_ROWS)))
+        return PFNN_TILE_PANELS;
+    return l->tiles.count == 2 ? TWO_TILES : wide;
+}
+
 /* One block by the matrices as they are. */
 static void NAME(run_block)(const NAME(layer_work) *l)
 {
     const pfnn_net *net = l->f->net;
     int matrices = l->f->rank ? l->f->rank : l->f->config->kernels;
-    int64_t whole = (net->half[l->layer] ? l->padded : l->out) / PANEL, most = split_at(l->tiles, 1);
-    bool wide = l->tiles.count == 1 && widest(l->f->kernels, TYPE, most) >= WIDE;
-    int64_t group = wide ? PFNN_TILE_PANELS : GROUP;
+    int64_t whole = (net->half[l->layer] ? l->padded : l->out) / PANEL;
+    int64_t group = NAME(group)(l, net->half[l->layer] ? HALF : DIRECT);
 
     for (int k = 0; k < matrices; k++)
         for (int64_t p = 0, panels; p < l->padded / PANEL; p += panels) {
@@ -138,54 +137,143 @@ static void NAME(run_block)(const NAME(layer_work) *l)
         }
 }
 
-/* One block by the blends that a crowd's segment needs, made as it goes. */
-static void NAME(run_block_blending)(const NAME(layer_work) *l)
-{
-    const pfnn_net *net = l->f->net;
-    int kernels = l->f->config->kernels, rank = l->f->rank;
-    int64_t all = l->padded / PANEL, group = PFNN_TILE_PANELS / rank > 1 ? PFNN_TILE_PANELS / rank : 1;
-    REAL share[PFNN_TILE_PANELS * PFNN_MAX_KERNELS];
-    for (int i = 0; i < rank * kernels; i++)
-        share[i] = (REAL)l->f->basis[i];
+/* The part of a chunk's work that lies in one segment, and the segment's basis. */
+typedef struct NAME(segment_work) {
+    NAME(layer_work) l;
+    const double *basis;
+} NAME(segment_work);
 
+/* False where no row of the chunk lies in segment s. */
+static bool NAME(find_segment)(NAME(segment_work) *part, const NAME(layer_work) *l, int s)
+{
+    int64_t at, rows = segment_rows(l->f, s, l->first, l->rows, &at);
+    if (rows <= 0)
+        return false;
+    part->basis = l->f->crowd->basis + (int64_t)s * l->f->rank * l->f->config->kernels;
+    part->l = *l;
+    part->l.y += at * l->padded;
+    part->l.a += at * l->depth;
+    part->l.share += at * share_row(l->f);
+    part->l.first += at;
+    part->l.rows = rows;
+    part->l.tiles = split_rows(rows, l->f->kernels->tile_rows);
+    return true;
+}
+
+/* Blend panels [p, p + panels) of a block for some segments, which reads the matrices once. */
+static void NAME(blend_panels)(const NAME(segment_work) *parts, int count, int64_t p, int64_t panels, int64_t blend_size)
+{
+    const NAME(layer_work) *l = &parts->l;
+    const REAL *weights = l->f->net->weights[l->layer];
+    int kernels = l->f->config->kernels, each = l->f->rank * kernels;
+    REAL share[BLENDS * PFNN_MAX_KERNELS];
+    for (int i = 0; i < count * each; i++)
+        share[i] = (REAL)parts[i / each].basis[i % each];
+    pfnn_blend blend = {
+        .to = l->w, .to_blend = blend_size, .w = weights + l->row * l->out + p * PANEL, .w_row = l->out,
+        .matrix = l->in * l->out, .depth = l->depth, .panels = panels, .width = l->out - p * PANEL, .share = share,
+        .blends = count * l->f->rank, .kernels = kernels,
+    };
+    l->f->kernels->blend[TYPE](&blend);
+}
+
+/* One block of some segments: a few panels of all their blends at a time, made as they are needed. */
+static void NAME(run_segments)(const NAME(segment_work) *parts, int count)
+{
+    const NAME(layer_work) *l = &parts->l;
+    int rank = l->f->rank;
+    int64_t all = l->padded / PANEL, group = least(BLENDS / (rank * count), MOST_BLENDED), size = l->depth * PANEL;
     for (int64_t p = 0, panels; p < all; p += panels) {
         panels = least(all - p, group);
-        pfnn_blend blend = {
-            .to = l->w, .w = (const REAL *)net->weights[l->layer] + l->row * l->out + p * PANEL, .w_row = l->out,
-            .matrix = l->in * l->out, .depth = l->depth, .panels = panels, .width = l->out - p * PANEL, .share = share,
-            .blends = rank, .kernels = kernels,
-        };
-        l->f->kernels->blend[TYPE](&blend);
-        for (int k = 0; k < rank; k++) {
-            pfnn_tile tile = {.w = l->w + k * panels * l->depth * PANEL, .w_panel = l->depth * PANEL};
-            NAME(run_tiles)(l, tile, PACKED, k, p, panels);
+        int64_t blend_size = panels * size + PANEL; /* no power of two: their lines would share a few places in a cache */
+        NAME(blend_panels)(parts, count, p, panels, blend_size);
+        for (int i = 0; i < count * rank; i++) {
+            const NAME(layer_work) *part = &parts[i / rank].l;
+            int64_t wide = widest(l->f->kernels, TYPE, PACKED, split_at(part->tiles, 1));
+            for (int64_t q = 0, few; q < panels; q += few) { /* so few that they stay in the first-level cache */
+                few = least(panels - q, wide);
+                pfnn_tile tile = {.w = l->w + i * blend_size + q * size, .w_panel = size};
+                NAME(run_tiles)(part, tile, PACKED, i % rank, p + q, few);
+            }
         }
     }
 }
 
-/* y (rows, padded) of one layer. */
-static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x, int64_t first, int64_t rows,
+/* One block by the blends that the segments of a crowd need. */
+static void NAME(run_block_blending)(const NAME(layer_work) *l)
+{
+    NAME(segment_work) parts[BLENDS];
+    int count = 0, most = BLENDS / l->f->rank;
+    for (int s = 0; s < l->f->crowd->segments; s++) {
+        if (NAME(find_segment)(&parts[count], l, s))
+            count++;
+        if (count == most || (count && s + 1 == l->f->crowd->segments)) {
+            NAME(run_segments)(parts, count);
+            count = 0;
+        }
+    }
+}
+
+/* y = the blended bias: the product of the shares and the kernels' bias; the columns past the last are zero. */
+static void NAME(start_with_bias)(const NAME(layer_work) *l, const REAL *share)
+{
+    static const REAL one = 1;
+    const pfnn_net *net = l->f->net;
+    int kernels = net->config.kernels;
+    int64_t stride = share_row(l->f);
+    REAL a[PFNN_TILE_ROWS * PFNN_MAX_KERNELS];
+
+    memset(l->y, 0, (size_t)(l->rows * l->padded) * sizeof *l->y);
+    for (int64_t p = 0, panels; p < l->padded / PANEL; p += panels) {
+        panels = p < l->out / PANEL ? least(l->out / PANEL - p, PFNN_TILE_PANELS) : 1;
+        pfnn_tile tile = {.c_row = l->padded, .a = a, .next = a, .depth = kernels, .share = &one};
+        form how = NAME(find_rows)(&tile, net->bias[l->layer], net->config.type, l->out, 0, p, panels, l->w);
+        for (int64_t t = 0; t < l->tiles.count; t++) {
+            int64_t at = split_at(l->tiles, t), count = split_at(l->tiles, t + 1) - at;
+            for (int k = 0; k < kernels; k++)
+                for (int64_t r = 0; r < count; r++)
+                    a[k * count + r] = share[(at + r) * stride + k];
+            tile.c = l->y + at * l->padded + p * PANEL;
+            multiply(l->f, TYPE, how, tile, count, panels);
+        }
+    }
+}
+
+/* Rows of x from `row` on, of one tile after the other, as the block's inputs. */
+static void NAME(pack_block)(const NAME(layer_work) *l, const pfnn_rows *x, int64_t row)
+{
+    for (int64_t t = 0; t < l->tiles.count; t++) {
+        int64_t at = split_at(l->tiles, t), count = split_at(l->tiles, t + 1) - at;
+        NAME(pack_rows)(l->a + at * l->depth, x, row + at, count, l->row, l->depth);
+    }
+}
+
+/* y (rows, padded) of one layer for rows [first, first + rows), which begin at `row` of x. */
+static void NAME(layer)(REAL *y, const forward *f, int layer, const pfnn_rows *x, int64_t row, int64_t first, int64_t rows,
                         const REAL *share, const chunk_space *space)
 {
     int64_t in = f->net->config.size[layer], out = f->net->config.size[layer + 1];
     int64_t padded = pfnn_padded(out, PANEL), blocks = (in + PFNN_BLOCK - 1) / PFNN_BLOCK;
+    NAME(segment_work) part;
     NAME(layer_work) l = {
         .f = f, .layer = layer, .y = y, .a = space->a, .w = space->w, .in = in, .out = out, .padded = padded,
         .share = share + (f->rank ? f->config->kernels : 0), .tiles = split_rows(rows, f->kernels->tile_rows),
+        .first = first, .rows = rows,
     };
 
-    NAME(start_with_bias)(y, padded, f, layer, share, rows);
+    NAME(start_with_bias)(&l, share + (f->blended ? f->config->kernels : 0));
     for (int64_t b = 0; b < blocks; b++) {
         l.row = in * b / blocks;
         l.depth = in * (b + 1) / blocks - l.row;
-        for (int64_t t = 0; t < l.tiles.count; t++) {
-            int64_t at = split_at(l.tiles, t), count = split_at(l.tiles, t + 1) - at;
-            NAME(pack_rows)(l.a + at * l.depth, x, first + at, count, l.row, l.depth);
-        }
-        if (f->rank && !f->blended)
+        if (f->rank && !f->blended) {
+            for (int s = 0; s < f->crowd->segments; s++)
+                if (NAME(find_segment)(&part, &l, s))
+                    NAME(pack_block)(&part.l, x, row + part.l.first - first);
             NAME(run_block_blending)(&l);
-        else
+        } else {
+            NAME(pack_block)(&l, x, row);
             NAME(run_block)(&l);
+        }
     }
 }
 
@@ -198,10 +286,11 @@ static void NAME(fill_shares)(REAL *share, const forward *f, int64_t first, int6
         pfnn_phase_shares(exact, NULL, f->config, f->batch->phase + at_index(f->index, r), 1, NULL);
         for (int k = 0; k < kernels; k++)
             *share++ = (REAL)exact[k];
+        const double *basis = f->rank ? segment_basis(f, f->batch->phase[at_index(f->index, r)]) : NULL;
         for (int j = 0; j < f->rank; j++) {
             double sum = 0;
             for (int k = 0; k < kernels; k++)
-                sum += f->basis[j * kernels + k] * exact[k];
+                sum += basis[j * kernels + k] * exact[k];
             *share++ = (REAL)sum;
         }
     }
@@ -219,7 +308,7 @@ static void NAME(chunk)(const forward *f, int64_t first, int64_t rows, const chu
     for (int layer = 0; layer < config->layers; layer++) {
         int64_t padded = pfnn_padded(config->size[layer + 1], PANEL);
         y = layer % 2 ? space->to : space->from;
-        NAME(layer)(y, f, layer, &x, layer ? 0 : first, rows, share, space);
+        NAME(layer)(y, f, layer, &x, layer ? 0 : first, first, rows, share, space);
         if (layer + 1 < config->layers)
             (config->activation == PFNN_RELU ? f->kernels->relu : f->kernels->elu)[TYPE](y, rows * padded);
         x = (pfnn_rows){y, TYPE, padded * (int64_t)sizeof(REAL), sizeof(REAL), NULL};

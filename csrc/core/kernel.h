@@ -15,10 +15,16 @@
 #include "cpu.h"
 #include "pfnnc.h"
 
+#include <string.h>
+
 enum {
     PFNN_BLOCK = 256,    /* inputs a block: a block of a panel (16 KiB) stays in the first-level cache */
     PFNN_TILE_ROWS = 12, /* the most rows a tile has in any instruction set */
     PFNN_TILE_PANELS = 16,
+    PFNN_LONG_ROWS = 3,     /* the most rows of a long tile */
+    PFNN_LONG_STEPS = 4,    /* inputs that it takes at a time */
+    PFNN_LONG_AHEAD = 1280, /* numbers that it fetches ahead */
+    PFNN_BLEND_AHEAD = 12,  /* rows that blends fetch ahead */
     PFNN_PANEL_BYTES = 64
 };
 
@@ -31,6 +37,7 @@ typedef struct pfnn_tile {
     int64_t w_row;
     int64_t w_panel;     /* from one panel to the next */
     const void *next;    /* all but packed: where to go on fetching, a line after the other, what will be read next */
+    int64_t panels;      /* long: how many */
     int64_t width;       /* tail: columns that the panel has */
     int64_t depth;
     const void *share;   /* (rows), one every share_row, of the type of c */
@@ -45,6 +52,7 @@ typedef pfnn_tile_function pfnn_tile_table[PFNN_TILE_ROWS][PFNN_TILE_PANELS];
 /* Blends of matrices, as packed panels. */
 typedef struct pfnn_blend {
     void *to;              /* (blends, panels, depth, panel) */
+    int64_t to_blend;      /* elements from blend to blend */
     const void *w;         /* rows of the first matrix */
     int64_t w_row, matrix; /* elements from row to row and from matrix to matrix */
     int64_t depth, panels;
@@ -61,6 +69,8 @@ typedef struct pfnn_kernels {
     pfnn_tile_table direct[2]; /* w holds rows of a matrix: w_panel is a panel */
     pfnn_tile_table tail[2];   /* the same, for a last panel that is not whole */
     pfnn_tile_table half;      /* w holds rows of a float16 matrix, padded to whole panels */
+    pfnn_tile_function long_half[PFNN_LONG_ROWS]; /* [rows - 1]: the same for few rows and any panels */
+    const struct pfnn_kernels *narrow; /* whose long tiles to take: AVX-512 widens float16 more slowly than AVX2 */
     void (*blend[2])(const pfnn_blend *blend);
     double (*peak[2])(int64_t rounds);                   /* limits of the machine: rounds of 12 fused multiply-adds */
     double (*read[2])(const void *from, int64_t count);  /* a sum over memory */
@@ -81,15 +91,17 @@ const pfnn_kernels *pfnn_kernels_get(void);
 #define PFNN_DIRECT_DOUBLE(rows, panels) [(rows)-1][(panels)-1] = direct_##rows##_##panels##_double,
 #define PFNN_TAIL_DOUBLE(rows, panels) [(rows)-1][(panels)-1] = tail_##rows##_##panels##_double,
 
-/* The table of a file that has included the body twice and defines TILES and TAILS. */
-#define PFNN_KERNELS(set, rows)                                                                                        \
+/* The table of a file that has included the body twice and defines TILES, TAILS (one panel, as many rows) and HALVES. */
+#define PFNN_KERNELS(set, rows, narrow_set)                                                                            \
     const pfnn_kernels pfnn_kernels_##set = {                                                                          \
         .name = #set,                                                                                                  \
         .tile_rows = rows,                                                                                             \
+        .long_half = {long_half_1_float, long_half_2_float, long_half_3_float},                                        \
+        .narrow = &pfnn_kernels_##narrow_set,                                                                          \
         .packed = {{TILES(PFNN_PACKED_FLOAT)}, {TILES(PFNN_PACKED_DOUBLE)}},                                           \
         .direct = {{TILES(PFNN_DIRECT_FLOAT)}, {TILES(PFNN_DIRECT_DOUBLE)}},                                           \
         .tail = {{TAILS(PFNN_TAIL_FLOAT)}, {TAILS(PFNN_TAIL_DOUBLE)}},                                                 \
-        .half = {TILES(PFNN_HALF_FLOAT)},                                                                              \
+        .half = {HALVES(PFNN_HALF_FLOAT)},                                                                             \
         .blend = {blend_float, blend_double},                                                                          \
         .peak = {peak_float, peak_double},                                                                             \
         .read = {read_float, read_double},                                                                             \

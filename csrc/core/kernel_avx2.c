@@ -22,8 +22,10 @@ static FORCE_INLINE __m256i first_8(int64_t n)
 
 /* 16 registers: a panel is two vectors, so 12 sums, two of weights, one of x */
 #define PFNN_LANES 8
-#define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(1, 6) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define PFNN_SUMS 12
+#define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(1, 6) T(2, 1) T(2, 3) T(3, 1) T(3, 2) T(4, 1) T(4, 3) T(5, 1) T(6, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define HALVES TILES
 
 #define SINGLE 1
 #define VEC __m256
@@ -58,7 +60,7 @@ static FORCE_INLINE __m256i first_8(int64_t n)
 #define V_POW2(v) _mm256_castsi256_pd(_mm256_slli_epi64(_mm256_castpd_si256(v), 52))
 #include "kernel_body.h"
 
-PFNN_KERNELS(avx2, 6);
+PFNN_KERNELS(avx2, 6, avx2);
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -21,11 +21,13 @@ static FORCE_INLINE __mmask16 first_16(int64_t n)
 
 /* 32 registers: 24 sums, two vectors of weights, one of x */
 #define PFNN_LANES 16
+#define PFNN_SUMS 24
 #define TILES(T)                                                                                                       \
     T(1, 1) T(1, 2) T(1, 4) T(1, 8) T(1, 16) T(2, 1) T(2, 2) T(2, 4) T(2, 8) T(3, 1) T(3, 2) T(3, 4) T(4, 1) T(4, 2)   \
     T(4, 4) T(5, 1) T(5, 2) T(6, 1) T(6, 2) T(7, 1) T(7, 2) T(8, 1) T(8, 2) T(9, 1) T(9, 2) T(10, 1) T(10, 2) T(11, 1) \
     T(11, 2) T(12, 1) T(12, 2)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1)
+#define HALVES(T) T(4, 4) T(4, 1) T(5, 1) T(6, 1) T(7, 1) T(8, 1) T(9, 1) T(10, 1) T(11, 1) T(12, 1)
 
 #define SINGLE 1
 #define VEC __m512
@@ -60,7 +62,7 @@ static FORCE_INLINE __mmask16 first_16(int64_t n)
 #define V_POW2(v) _mm512_castsi512_pd(_mm512_slli_epi64(_mm512_castpd_si512(v), 52))
 #include "kernel_body.h"
 
-PFNN_KERNELS(avx512, 12);
+PFNN_KERNELS(avx512, 12, avx2);
 
 #if defined(__clang__)
 #pragma clang attribute pop

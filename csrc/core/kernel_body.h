@@ -51,43 +51,60 @@ static FORCE_INLINE VEC NAME(weight)(const pfnn_tile *t, int64_t at, int vector,
     return V_LOAD(w);
 }
 
-static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const int form)
+/* Vectors [first, first + count) of a tile's panels. */
+static FORCE_INLINE void NAME(sums)(const pfnn_tile *t, const int rows, const int panels, const int first, const int count,
+                                    const int form)
 {
     const REAL *a = t->a, *share = t->share;
     int64_t w_row = form == PACKED ? PANEL : t->w_row, w_panel = form == PACKED ? t->w_panel : PANEL, at = 0;
-    VEC sum[PFNN_TILE_ROWS][PFNN_TILE_PANELS][VECTORS];
+    const int line = form == HALF ? PFNN_PANEL_BYTES / 2 : PFNN_PANEL_BYTES; /* bytes of a panel's row */
+    VEC sum[PFNN_TILE_ROWS][PFNN_TILE_PANELS * VECTORS];
 
     UNROLL for (int r = 0; r < rows; r++)
-        UNROLL for (int p = 0; p < panels; p++)
-            UNROLL for (int v = 0; v < VECTORS; v++)
-                sum[r][p][v] = V_SET1(0);
+        UNROLL for (int v = 0; v < count; v++)
+            sum[r][v] = V_SET1(0);
 
     for (int64_t i = 0; i < t->depth; i++, a += rows, at += w_row) {
-        VEC w[PFNN_TILE_PANELS][VECTORS];
-        UNROLL for (int p = 0; p < panels; p++)
-            UNROLL for (int v = 0; v < VECTORS; v++)
-                w[p][v] = NAME(weight)(t, at + p * w_panel, v, form);
-        if (form == DIRECT || form == TAIL)
-            UNROLL for (int p = 0; p < panels; p++)
-                PREFETCH((const char *)t->next + (i * panels + p) * PFNN_PANEL_BYTES);
-        if (form == HALF)
-            UNROLL for (int p = 0; p < panels; p += 2)
-                PREFETCH((const char *)t->next + (i * panels + p) * PFNN_PANEL_BYTES / 2);
-        UNROLL for (int r = 0; r < rows; r++) {
-            VEC x = V_SET1(a[r]);
-            UNROLL for (int p = 0; p < panels; p++)
-                UNROLL for (int v = 0; v < VECTORS; v++)
-                    sum[r][p][v] = V_FMA(x, w[p][v], sum[r][p][v]);
+        if (form != PACKED && panels < PFNN_TILE_PANELS) /* whole lines come by themselves */
+            UNROLL for (int v = (VECTORS - first % VECTORS) % VECTORS; v < count; v += VECTORS)
+                if (form != HALF || (first + v) / VECTORS % 2 == 0)
+                    PREFETCH((const char *)t->next + (i * panels + (first + v) / VECTORS) * line);
+        if (rows < count) { /* the numbers that are fewer stay in registers */
+            VEC x[PFNN_TILE_ROWS];
+            UNROLL for (int r = 0; r < rows; r++)
+                x[r] = V_SET1(a[r]);
+            UNROLL for (int v = 0; v < count; v++) {
+                VEC w = NAME(weight)(t, at + (first + v) / VECTORS * w_panel, (first + v) % VECTORS, form);
+                UNROLL for (int r = 0; r < rows; r++)
+                    sum[r][v] = V_FMA(x[r], w, sum[r][v]);
+            }
+        } else {
+            VEC w[PFNN_TILE_PANELS * VECTORS];
+            UNROLL for (int v = 0; v < count; v++)
+                w[v] = NAME(weight)(t, at + (first + v) / VECTORS * w_panel, (first + v) % VECTORS, form);
+            UNROLL for (int r = 0; r < rows; r++) {
+                VEC x = V_SET1(a[r]);
+                UNROLL for (int v = 0; v < count; v++)
+                    sum[r][v] = V_FMA(x, w[v], sum[r][v]);
+            }
         }
     }
 
     UNROLL for (int r = 0; r < rows; r++) {
-        REAL *c = (REAL *)t->c + r * t->c_row;
+        REAL *c = (REAL *)t->c + r * t->c_row + first * LANES;
         VEC s = V_SET1(share[r * t->share_row]);
-        UNROLL for (int p = 0; p < panels; p++)
-            UNROLL for (int v = 0; v < VECTORS; v++, c += LANES)
-                V_STORE(c, V_FMA(s, sum[r][p][v], V_LOAD(c)));
+        UNROLL for (int v = 0; v < count; v++, c += LANES)
+            V_STORE(c, V_FMA(s, sum[r][v], V_LOAD(c)));
     }
+}
+
+/* In two parts where the registers have no room for all sums. */
+static FORCE_INLINE void NAME(tile)(const pfnn_tile *t, const int rows, const int panels, const int form)
+{
+    const int vectors = panels * VECTORS, first = rows * vectors > PFNN_SUMS ? vectors / 2 : vectors;
+    NAME(sums)(t, rows, panels, 0, first, form);
+    if (first < vectors)
+        NAME(sums)(t, rows, panels, first, vectors - first, form);
 }
 
 #define TILE(rows, panels)                                             \
@@ -111,36 +128,114 @@ TAILS(TILE)
 #undef TILE
 
 #ifdef V_HALF
+/* Inputs [i, i + steps) of a long tile, whose sums stand in memory: (panels, rows, panel). */
+static FORCE_INLINE void NAME(long_steps)(REAL *sum, const pfnn_tile *t, int64_t i, const int rows, const int steps)
+{
+    const REAL *a = (const REAL *)t->a + i * rows;
+    VEC x[PFNN_LONG_ROWS][PFNN_LONG_STEPS];
+    UNROLL for (int u = 0; u < steps; u++)
+        UNROLL for (int r = 0; r < rows; r++)
+            x[r][u] = V_SET1(a[u * rows + r]);
+    for (int64_t p = 0, at = i * t->w_row; p < t->panels; p++, at += PANEL, sum += rows * PANEL) {
+        if (p % 2 == 0)
+            UNROLL for (int u = 0; u < steps; u++)
+                PREFETCH_NEAR((const uint16_t *)t->w + at + u * t->w_row + PFNN_LONG_AHEAD);
+        UNROLL for (int v = 0; v < VECTORS; v++) {
+            VEC s[PFNN_LONG_ROWS];
+            UNROLL for (int r = 0; r < rows; r++)
+                s[r] = V_LOAD(sum + r * PANEL + v * LANES);
+            UNROLL for (int u = 0; u < steps; u++) {
+                VEC w = NAME(weight)(t, at + u * t->w_row, v, HALF);
+                UNROLL for (int r = 0; r < rows; r++)
+                    s[r] = V_FMA(x[r][u], w, s[r]);
+            }
+            UNROLL for (int r = 0; r < rows; r++)
+                V_STORE(sum + r * PANEL + v * LANES, s[r]);
+        }
+    }
+}
+
+/* A tile of few rows and any panels, which reads the matrix from one end to the other. */
+static FORCE_INLINE void NAME(long)(const pfnn_tile *t, const int rows)
+{
+    REAL sum[PFNN_LONG_ROWS * PFNN_TILE_PANELS * PANEL], *from = sum;
+    const REAL *share = t->share;
+    int64_t i = 0;
+
+    memset(sum, 0, (size_t)(rows * t->panels * PANEL) * sizeof *sum);
+    for (; i + PFNN_LONG_STEPS <= t->depth; i += PFNN_LONG_STEPS)
+        NAME(long_steps)(sum, t, i, rows, PFNN_LONG_STEPS);
+    for (; i < t->depth; i++)
+        NAME(long_steps)(sum, t, i, rows, 1);
+
+    for (int64_t p = 0; p < t->panels; p++)
+        for (int r = 0; r < rows; r++) {
+            REAL *c = (REAL *)t->c + r * t->c_row + p * PANEL;
+            VEC s = V_SET1(share[r * t->share_row]);
+            for (int v = 0; v < VECTORS; v++, c += LANES, from += LANES)
+                V_STORE(c, V_FMA(s, V_LOAD(from), V_LOAD(c)));
+        }
+}
+
+#define LONG(rows)                                                     \
+    static void NAME(long_half_##rows)(const pfnn_tile *t)             \
+    {                                                                  \
+        NAME(long)(t, rows);                                           \
+    }
+LONG(1) LONG(2) LONG(3)
+#undef LONG
+
 #define TILE(rows, panels)                                             \
     static void NAME(half_##rows##_##panels)(const pfnn_tile *t)       \
     {                                                                  \
         NAME(tile)(t, rows, panels, HALF);                             \
     }
-TILES(TILE)
+HALVES(TILE)
 #undef TILE
 #endif
 
-static FORCE_INLINE VEC NAME(blended)(const pfnn_blend *b, const REAL *share, const REAL *from, int64_t width)
+/* A row of one panel of `blends` blends. */
+static FORCE_INLINE void NAME(blend_row)(const pfnn_blend *b, REAL *to, const REAL *from, const REAL *share, int64_t width,
+                                         const int blends)
 {
-    VEC sum = V_SET1(0);
-    for (int k = 0; k < b->kernels; k++, from += b->matrix)
-        sum = V_FMA(V_SET1(share[k]), width < LANES ? V_PART(from, width) : V_LOAD(from), sum);
-    return sum;
+    VEC sum[4][VECTORS];
+    UNROLL for (int n = 0; n < blends; n++)
+        UNROLL for (int v = 0; v < VECTORS; v++)
+            sum[n][v] = V_SET1(0);
+    for (int k = 0; k < b->kernels; k++, from += b->matrix) {
+        VEC w[VECTORS];
+        UNROLL for (int v = 0; v < VECTORS; v++)
+            w[v] = width < PANEL ? V_PART(from + v * LANES, width - v * LANES) : V_LOAD(from + v * LANES);
+        UNROLL for (int n = 0; n < blends; n++)
+            UNROLL for (int v = 0; v < VECTORS; v++)
+                sum[n][v] = V_FMA(V_SET1(share[n * b->kernels + k]), w[v], sum[n][v]);
+    }
+    UNROLL for (int n = 0; n < blends; n++)
+        UNROLL for (int v = 0; v < VECTORS; v++)
+            V_STORE(to + n * b->to_blend + v * LANES, sum[n][v]);
 }
 
-/* Panels of sum_k share_k W_k, all blends of a place at once, so that the matrices are read once. */
-static void NAME(blend)(const pfnn_blend *b)
+/*
+ * Panels of sum_k share_k W_k, the blends of a place one after the other, so that memory is read once. Each place
+ * fetches the one some rows further on: all of a row at once would be more than the processor keeps waiting.
+ */
+static void NAME(blend)(const pfnn_blend *what)
 {
-    int64_t columns = b->panels * PANEL;
+    const pfnn_blend copy = *what, *b = &copy; /* which no store can change */
     for (int64_t i = 0; i < b->depth; i++) {
-        const REAL *from = (const REAL *)b->w + i * b->w_row;
-        for (int k = 0; k < b->kernels; k++)
-            for (int64_t j = 0; j < columns; j += PANEL)
-                PREFETCH((const char *)(from + k * b->matrix + j) + 8 * b->w_row * (int64_t)sizeof(REAL));
-        for (int64_t j = 0; j < columns; j += LANES) {
-            REAL *to = (REAL *)b->to + (j / PANEL * b->depth + i) * PANEL + j % PANEL;
-            for (int n = 0; n < b->blends; n++, to += b->depth * columns)
-                V_STORE(to, NAME(blended)(b, (const REAL *)b->share + n * b->kernels, from + j, b->width - j));
+        const REAL *from = (const REAL *)b->w + i * b->w_row, *share = b->share;
+        for (int64_t p = 0; p < b->panels; p++, from += PANEL) {
+            for (int k = 0; k < b->kernels; k++)
+                PREFETCH(from + k * b->matrix + PFNN_BLEND_AHEAD * b->w_row);
+            REAL *to = (REAL *)b->to + (p * b->depth + i) * PANEL;
+            int64_t width = b->width - p * PANEL;
+            int n = 0;
+            for (; n + 4 <= b->blends; n += 4)
+                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 4);
+            for (; n + 2 <= b->blends; n += 2)
+                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 2);
+            for (; n < b->blends; n++)
+                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 1);
         }
     }
 }

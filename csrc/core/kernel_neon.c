@@ -29,8 +29,10 @@ static FORCE_INLINE float64x2_t part_double(const double *p, int64_t n)
 
 /* 32 registers, a panel is four vectors: 24 sums, four of weights, one of x */
 #define PFNN_LANES 4
+#define PFNN_SUMS 24
 #define TILES(T) T(1, 1) T(1, 2) T(1, 4) T(2, 1) T(2, 2) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1) T(4, 1) T(5, 1) T(6, 1)
+#define HALVES TILES
 
 #define SINGLE 1
 #define VEC float32x4_t
@@ -65,7 +67,7 @@ static FORCE_INLINE float64x2_t part_double(const double *p, int64_t n)
 #define V_POW2(v) vreinterpretq_f64_s64(vshlq_n_s64(vreinterpretq_s64_f64(v), 52))
 #include "kernel_body.h"
 
-PFNN_KERNELS(neon, 6);
+PFNN_KERNELS(neon, 6, neon);
 
 #else
 typedef int pfnn_kernel_neon_is_empty; /* a file may not be */

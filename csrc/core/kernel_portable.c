@@ -77,8 +77,10 @@ static FORCE_INLINE four_doubles part_double(const double *p, int64_t n)
 }
 
 #define PFNN_LANES 4
+#define PFNN_SUMS 24
 #define TILES(T) T(1, 1) T(2, 1)
 #define TAILS(T) T(1, 1) T(2, 1)
+#define HALVES TILES
 
 #define SINGLE 1
 #define VEC four_floats
@@ -113,4 +115,4 @@ static FORCE_INLINE four_doubles part_double(const double *p, int64_t n)
 #define V_POW2 four_doubles_pow2
 #include "kernel_body.h"
 
-PFNN_KERNELS(portable, 2);
+PFNN_KERNELS(portable, 2, portable);

@@ -31,8 +31,10 @@ static FORCE_INLINE __m128d part_double(const double *p, int64_t n)
 
 /* 16 registers, a panel is four vectors */
 #define PFNN_LANES 4
+#define PFNN_SUMS 24
 #define TILES(T) T(1, 1) T(1, 2) T(2, 1) T(3, 1)
 #define TAILS(T) T(1, 1) T(2, 1) T(3, 1)
+#define HALVES TILES
 
 #define SINGLE 1
 #define VEC __m128
@@ -67,7 +69,7 @@ static FORCE_INLINE __m128d part_double(const double *p, int64_t n)
 #define V_POW2(v) _mm_castsi128_pd(_mm_slli_epi64(_mm_castpd_si128(v), 52))
 #include "kernel_body.h"
 
-PFNN_KERNELS(sse2, 3);
+PFNN_KERNELS(sse2, 3, sse2);
 
 #else
 typedef int pfnn_kernel_sse2_is_empty; /* a file may not be */

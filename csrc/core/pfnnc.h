@@ -581,6 +581,7 @@ typedef struct pfnn_crowd {
     int32_t segments, rank;
     const double *basis;               /* (segments, rank, kernels), rows orthonormal */
     const struct pfnn_net *nets;       /* (segments) blended beforehand, or NULL: blended on the way, from more rows on */
+    const struct pfnn_crowd *next;     /* another choice, or NULL: those without `nets` are taken by what they save */
 } pfnn_crowd;
 
 /* A network: its parameters are one allocation of the caller's, layer after layer, weights before bias. */
@@ -649,6 +650,16 @@ PFNN_API pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error
 PFNN_API double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank);
 PFNN_API int64_t pfnn_crowd_count(const pfnn_net_config *config, int32_t segments, int32_t rank);
 PFNN_API void pfnn_crowd_build(pfnn_net *nets, float *memory, const pfnn_net *net, const pfnn_crowd *crowd);
+
+/*
+ * Crowds whose shares err by `limit` at most, each linked to the next, for a network to choose from at each call: the
+ * fewest segments for each rank that can pay. Returns how many; `basis` has room for PFNN_CROWD_BASIS (config.kernels)
+ * numbers.
+ */
+enum { PFNN_MAX_CROWDS = 8 };
+#define PFNN_CROWD_BASIS(kernels) (PFNN_MAX_CROWDS * 48 * (kernels) * (kernels))
+PFNN_API int pfnn_crowd_choices(pfnn_crowd crowds[PFNN_MAX_CROWDS], double *basis, const pfnn_net_config *config,
+                                double limit);
 
 /*
  * The network of an open store, whose parameters are used where they stand: keep the store open. `prefix` is "" in a

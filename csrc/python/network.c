@@ -72,8 +72,8 @@ typedef struct {
     PyObject *parameters; /* a flat array; NULL before _bind */
     pfnn_net net;
     bool crowd_known;     /* net.crowd has been looked for */
-    pfnn_crowd crowd;
-    void *owned[4];       /* basis, blended matrices, their nets, float16 weights */
+    pfnn_crowd crowds[PFNN_MAX_CROWDS];
+    PyObject *owned[4];   /* arrays: basis, blended matrices, their nets, float16 weights */
 } Network;
 
 enum { BASIS, BLENDED, NETS, HALF };
@@ -83,7 +83,7 @@ static PyTypeObject *network_type; /* one for the process: NumPy allows no secon
 static void network_dealloc(PyObject *object)
 {
     for (int i = 0; i < 4; i++)
-        free(((Network *)object)->owned[i]);
+        Py_XDECREF(((Network *)object)->owned[i]);
     Py_XDECREF(((Network *)object)->parameters);
     pfnnc_free_object(object);
 }
@@ -126,39 +126,42 @@ static PyObject *network_bind(PyObject *object, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/*
+ * Memory for `count` numbers, from a cache line on, or NULL with MemoryError. NumPy's, which asks the system for large
+ * pages where there is much of it.
+ */
+static void *own(Network *self, int which, int64_t count, size_t size)
+{
+    npy_intp bytes = (npy_intp)count * (npy_intp)size + 64;
+    PyObject *array = PyArray_SimpleNew(1, &bytes, NPY_UINT8);
+    if (!array)
+        return NULL;
+    self->owned[which] = array;
+    char *memory = PyArray_BYTES((PyArrayObject *)array);
+    return memory + ((64 - ((uintptr_t)memory & 63)) & 63);
+}
+
 /* How large a share's error may be where the core takes the short cut by itself: that of float32 sums. */
 static const double CROWD_ERROR = 1e-7;
-enum { CROWD_SEGMENTS = 16, CROWD_MOST_KERNELS = 16 };
+enum { CROWD_FEW = 128, CROWD_MOST_KERNELS = 16 };
 
 /*
- * The short cut for large batches, which depends on the phase function alone: the fewest dimensions that are exact to
- * float32, where they are few enough to pay. Done before anyone asks for a workspace. Without memory there is none.
+ * The short cuts for large batches, which depend on the phase function alone: segments and dimensions that are exact to
+ * float32. Done before anyone asks for a workspace. Without memory there are none.
  */
 static void find_crowd(Network *self)
 {
     const pfnn_net_config *config = &self->net.config;
-    int most = config->kernels * 7 / 10;
     if (self->crowd_known)
         return;
     self->crowd_known = true;
     if (config->type != PFNN_FLOAT32 || config->layers < 3 || config->kernels > CROWD_MOST_KERNELS)
         return;
-    double *basis = malloc((size_t)(CROWD_SEGMENTS * config->kernels * config->kernels) * sizeof *basis);
-    for (int rank = 2; basis && rank <= most; rank++)
-        if (pfnn_crowd_basis(basis, config, CROWD_SEGMENTS, rank) < CROWD_ERROR) {
-            self->owned[BASIS] = basis;
-            self->crowd = (pfnn_crowd){CROWD_SEGMENTS, rank, basis, NULL};
-            self->net.crowd = &self->crowd;
-            return;
-        }
-    free(basis);
-}
-
-/* Memory for `count` numbers at owned[which], or NULL with MemoryError. */
-static void *own(Network *self, int which, int64_t count, size_t size)
-{
-    self->owned[which] = malloc((size_t)count * size + 1);
-    return self->owned[which] ? self->owned[which] : PyErr_NoMemory();
+    double *basis = own(self, BASIS, PFNN_CROWD_BASIS(config->kernels), sizeof *basis);
+    if (!basis)
+        PyErr_Clear();
+    else if (pfnn_crowd_choices(self->crowds, basis, config, CROWD_ERROR))
+        self->net.crowd = self->crowds;
 }
 
 /* Make a bound network a compiled one: float16 weights and a crowd's matrices, both copies. */
@@ -185,9 +188,9 @@ static PyObject *network_compile(PyObject *object, PyObject *arguments)
         if (!nets)
             return NULL;
         residual = pfnn_crowd_basis(basis, config, segments, rank);
-        self->crowd = (pfnn_crowd){segments, rank, basis, nets};
-        pfnn_crowd_build(nets, blended, &self->net, &self->crowd);
-        self->net.crowd = &self->crowd;
+        self->crowds[0] = (pfnn_crowd){segments, rank, basis, nets, NULL};
+        pfnn_crowd_build(nets, blended, &self->net, self->crowds);
+        self->net.crowd = self->crowds;
     }
     if (half) {
         uint16_t *memory = own(self, HALF, pfnn_net_half_count(config), sizeof *memory);
@@ -275,7 +278,7 @@ static PyObject *run(Network *self, PyArrayObject *x, PyArrayObject *phase, PyOb
     PyObject *result;
     pfnn_status status;
 
-    if (shape[0] >= CROWD_SEGMENTS)
+    if (shape[0] >= CROWD_FEW)
         find_crowd(self);
     double work = (double)PyArray_SIZE((PyArrayObject *)self->parameters) * (double)shape[0];
     int threads = work > SHARE_ABOVE ? num_threads : 1;

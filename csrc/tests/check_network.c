@@ -124,10 +124,18 @@ static void check_network(pfnn_phase_kernel kernel, pfnn_activation activation, 
         pfnn_net nets[SEGMENTS];
         float *blended = malloc((size_t)pfnn_crowd_count(&config, SEGMENTS, RANK) * sizeof *blended);
         uint16_t *half = malloc((size_t)pfnn_net_half_count(&config) * sizeof *half);
-        pfnn_crowd crowd = {SEGMENTS, RANK, basis, NULL};
+        pfnn_crowd crowd = {SEGMENTS, RANK, basis, NULL, NULL};
         pfnn_crowd_basis(basis, &config, SEGMENTS, RANK);
         net.crowd = &crowd;
         expect("crowd, blended on the way", &net, PFNN_FLOAT32, 1700, 2e-6);
+        pfnn_crowd choices[PFNN_MAX_CROWDS];
+        double *bases = malloc((size_t)PFNN_CROWD_BASIS(8) * sizeof *bases);
+        if (pfnn_crowd_choices(choices, bases, &config, 1e-7) > 0) {
+            net.crowd = choices;
+            expect("crowd, chosen", &net, PFNN_FLOAT32, 1700, 2e-6);
+        }
+        free(bases);
+        net.crowd = &crowd;
         pfnn_crowd_build(nets, blended, &net, &crowd);
         crowd.nets = nets;
         expect("crowd, blended beforehand", &net, PFNN_FLOAT32, 400, 2e-6);
