@@ -118,7 +118,8 @@ static void multiply(const forward *f, pfnn_type type, form how, pfnn_tile tile,
         shapes[wide - 1](&tile);
         tile.c = (char *)tile.c + wide * PFNN_PANEL_BYTES;
         tile.w = (const char *)tile.w + (size_t)(wide * tile.w_panel) * size;
-        tile.next = (const char *)tile.next + (size_t)(wide * tile.depth * PFNN_PANEL_BYTES) * size / real_size(type);
+        if (tile.next) /* each tile fetches as much as it reads itself */
+            tile.next = (const char *)tile.next + (size_t)(wide * tile.depth * PFNN_PANEL_BYTES) * size / real_size(type);
         panels -= wide;
     }
 }

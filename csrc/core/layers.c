@@ -49,6 +49,8 @@ static void multiply(const pfnn_tile_table *table, pfnn_type type, pfnn_tile til
         shapes[wide - 1](&tile);
         tile.c = (char *)tile.c + wide * PFNN_PANEL_BYTES;
         tile.w = (const char *)tile.w + (size_t)(wide * tile.w_panel) * (type == PFNN_FLOAT32 ? sizeof(float) : sizeof(double));
+        if (tile.next) /* each tile fetches as much as it reads itself */
+            tile.next = (const char *)tile.next + wide * tile.depth * PFNN_PANEL_BYTES;
         panels -= wide;
     }
 }
