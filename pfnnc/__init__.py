@@ -11,7 +11,6 @@ from ._threads import *
 from .blendtree import *
 from .build import *
 from .bvh import *
-from .clip_files import *
 from .control import *
 from .dataset import *
 from .describe import *

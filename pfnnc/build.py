@@ -19,7 +19,7 @@ from . import _augment, _check, _split
 from ._files import written_whole
 from ._progress import Progress
 from ._threads import get_num_threads
-from .clip_files import load_with_notes
+from .bvh import load_with_notes
 from .dataset import WindowDataset, float_type
 from .features import FeatureSpec
 from .normalizer import Normalizer, chunks

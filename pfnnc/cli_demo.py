@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from .bvh import save_bvh
 from .cli_read import MODEL_NAME, Failure, Reading, count, labelled, positive, wrote
-from .clip_files import save_bvh
 
 HELD_OUT = dict(
     kind="turn",

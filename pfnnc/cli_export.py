@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ._files import written_whole
+from .bvh import load_bvh, save_bvh
 from .cli_read import (
     Failure,
     Reading,
@@ -26,7 +27,6 @@ from .cli_read import (
     read_told,
     wrote,
 )
-from .clip_files import load_bvh, save_bvh
 from .motion_model import MotionModel
 from .network import SimplifiedPFNN
 from .training import Trainer

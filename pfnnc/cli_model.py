@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ._files import written_whole
+from .bvh import save_bvh
 from .cli_read import (
     CHECKPOINT_NAME,
     MODEL_NAME,
@@ -32,7 +33,6 @@ from .cli_read import (
     resampled,
     wrote,
 )
-from .clip_files import save_bvh
 from .motion_model import MotionModel
 from .phase_files import load_labels, load_phase
 from .report import evaluate

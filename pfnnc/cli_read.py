@@ -14,7 +14,7 @@ import numpy as np
 
 from ._augment import at_rate
 from ._store import MAGIC
-from .clip_files import load_bvh
+from .bvh import load_bvh
 from .describe import describe
 from .motion_model import MotionModel
 from .phase_label import label_phase

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .bvh import BVHError, Source
-from .clip_files import files_of, load_with_notes
+from .bvh import BVHError, files_of, load_with_notes
+from .bvh_file import Source
 from .skeleton import Clip, Skeleton
 
 __all__ = ["Description", "Descriptions", "Suggestion", "describe"]

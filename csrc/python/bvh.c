@@ -1,4 +1,4 @@
-/* bvh.c: BVH text to NumPy arrays and back; paths, warnings and errors with a path are Python's (pfnnc/bvh.py). */
+/* bvh.c: BVH text to NumPy arrays and back; paths, warnings and errors with a path are Python's (pfnnc/bvh_file.py). */
 #include "binding.h"
 #include "bvh.h"
 
