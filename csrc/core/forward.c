@@ -275,8 +275,13 @@ static void run_segments(const forward *f, int64_t first, int64_t end, const chu
     forward blends = *f;
     blends.rank = crowd->rank;
     blends.blended = crowd->nets != NULL;
-    if (!crowd->nets && first < middle)
-        run_rows(&blends, first, middle - first, space);
+    for (int s = 0, next; s < crowd->segments && !crowd->nets; s = next) { /* as many whole segments as a chunk holds */
+        for (next = s + 1; next < crowd->segments && f->begin[next + 1] - f->begin[s] <= CHUNK_ROWS;)
+            next++;
+        int64_t at = first > f->begin[s] ? first : f->begin[s], stop = least(f->begin[next], middle);
+        if (at < stop)
+            run_rows(&blends, at, stop - at, space);
+    }
     for (int s = 0; s < crowd->segments && crowd->nets; s++) {
         int64_t at, rows = segment_rows(f, s, first, middle - first, &at);
         blends.net = &crowd->nets[s];
