@@ -94,7 +94,7 @@ def drive_published(files, row: int, script, parents) -> Run:
     local[:, 1:] = pfnnc.quat_mul(pfnnc.quat_conj(rotations[:, np.asarray(parents[1:])]), rotations[:, 1:])
     return Run(
         np.array([frame.root for frame in shown])[:, [0, 2]], np.array([frame.yaw for frame in shown]),
-        np.array([frame.positions[list(published_pfnn.TOES)] for frame in shown]), np.array([frame.contacts for frame in shown]),
+        np.array([frame.positions[published_pfnn.TOES] for frame in shown]), np.array([frame.contacts for frame in shown]),
         local, [j for leg in LEGS for j in leg], np.array(commands),
     )  # fmt: skip
 

@@ -15,7 +15,7 @@ FPS, HALF = 60, 60  # frames a second; frames of the trajectory before and after
 SAMPLES = np.arange(0, 2 * HALF, 10)
 STAND, WALK, JOG = 0, 1, 2  # gaits
 PARENTS = (-1, 0, 1, 2, 3, 4, 0, 6, 7, 8, 9, 0, 11, 12, 13, 14, 15, 13, 17, 18, 19, 20, 21, 20, 13, 24, 25, 26, 27, 28, 27)
-TOES = (5, 10)
+TOES = [5, 10]
 POSITION_BIAS, DIRECTION_BIAS, SMOOTH, GAIT_SMOOTH = 2.0, 5.0, 0.9, 0.1  # "responsive", which obeys best
 
 
