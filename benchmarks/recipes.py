@@ -116,13 +116,13 @@ def cell(runs: list[dict], column: str) -> str:
 
 
 def rows_of(results: dict, epochs: int, columns: dict) -> list[str]:
-    lines = ["| recipe | " + " | ".join(columns.values()) + " |", "|---" * (len(columns) + 1) + "|"]
+    lines = ["| recipe | seeds | " + " | ".join(columns.values()) + " |", "|---" * (len(columns) + 2) + "|"]
     for name in CANDIDATES:
         runs = [r for key, r in results.items() if key.split(" / ")[:2] == [name, str(epochs)]]
         whole = [r for r in runs if "takes" in r]
         if whole:
             failed = f" ({len(runs) - len(whole)} of {len(runs)} exploded)" if len(runs) > len(whole) else ""
-            lines.append(f"| {name}{failed} | " + " | ".join(cell(whole, column) for column in columns) + " |")
+            lines.append(f"| {name}{failed} | {len(runs)} | " + " | ".join(cell(whole, column) for column in columns) + " |")
     return lines
 
 
