@@ -42,7 +42,8 @@ CANDIDATES = {
     "exponential maps": {"representation": "exp_map"},
     "cyclic kernel, K = 8": {"kernel": "cyclic", "n_kernels": 8, "beta": 32.0},
     "64 hidden units": {"hidden": 64},
-    "256 hidden units": {"hidden": 256},
+    "128 hidden units": {"hidden": 128},
+    "trajectory at a fifth": {"trajectory_weight": 0.02},
     "stride 6": {"stride": 6},
 }
 

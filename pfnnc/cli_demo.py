@@ -16,7 +16,10 @@ HELD_OUT = dict(
     variation=0.5,
 )
 # the preset, smaller and without copies at other speeds; made clips do not slide, do not sway, and walk evenly
-RECIPE = dict(windows=72_000, hidden=96, scales=(1.0,), smooth=0.0, times=(1 / 3, 2 / 3, 1.0), planted=0.25, contact_weight=0.5)
+RECIPE = dict(
+    windows=72_000, hidden=96, scales=(1.0,), smooth=0.0, times=(1 / 3, 2 / 3, 1.0), planted=0.25, contact_weight=0.5,
+    trajectory_weight=0.02,
+)  # fmt: skip
 
 
 def add_commands(commands) -> None:
