@@ -40,7 +40,7 @@ CANDIDATES = {
     "wanted path at 3 times": {"times": (1 / 3, 2 / 3, 1.0)},
     "quaternions": {"representation": "quat"},
     "exponential maps": {"representation": "exp_map"},
-    "cyclic kernel, K = 8": {"kernel": "cyclic", "n_kernels": 8, "beta": 32.0},
+    "cyclic kernel (K = 8)": {"kernel": "cyclic", "n_kernels": 8, "beta": 32.0},
     "64 hidden units": {"hidden": 64},
     "128 hidden units": {"hidden": 128},
     "trajectory at a fifth": {"trajectory_weight": 0.02},
