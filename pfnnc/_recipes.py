@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from . import _augment, _check
+from ._steps import runs
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
@@ -344,8 +345,7 @@ def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.nda
 
 def stretches(mask: np.ndarray, margin: int) -> list[slice]:
     """The runs of True, `margin` longer on either side."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(int), [0]])))
-    return [slice(max(0, a - margin), b + margin) for a, b in edges.reshape(-1, 2).tolist()]
+    return [slice(max(0, a - margin), b + margin) for a, b in runs(mask) if mask[a]]
 
 
 def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _check
+from ._steps import runs
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map, quat_yaw
 
 __all__ = [
@@ -167,8 +168,7 @@ def bools(value, name: str) -> np.ndarray:
 
 def _runs(on: np.ndarray):
     """First frames and ends (exclusive) of the runs of True."""
-    edges = np.diff(np.concatenate([[False], on, [False]]).astype(np.int8))
-    return np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    return np.array([run for run in runs(on) if on[run[0]]], np.int64).reshape(-1, 2).T
 
 
 def _trimmed(contacts: np.ndarray, trim: int) -> np.ndarray:
