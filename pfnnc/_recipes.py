@@ -337,10 +337,9 @@ def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
 
 def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.ndarray]:
     """A clip played `scale` times as fast, at its own frame rate, and its phase."""
-    if scale == 1:
-        return clip, phase
-    quick = Clip(clip.skeleton, clip.root_positions, clip.rotations, clip.fps * scale, clip.name).resample(clip.fps)
-    return quick, _augment.played_phase(phase, scale, len(quick))
+    rate, places = clip.fps * scale, clip.translations
+    quick = Clip(clip.skeleton, clip.root_positions, clip.rotations, rate, clip.name, translations=places)
+    return _augment.at_rate(quick, phase, None, clip.fps)[:2]
 
 
 def stretches(mask: np.ndarray, margin: int) -> list[slice]:

@@ -8,7 +8,7 @@ from conftest import shared
 
 import pfnnc
 from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, make_gait_clip
-from pfnnc._recipes import completed, pace_to_keep, smoothed
+from pfnnc._recipes import completed, pace_to_keep, played_at, smoothed
 
 QUICK = {"hidden": 16, "epochs": 2, "rollout": 2, "output_len": 3, "progress": False}
 
@@ -469,3 +469,13 @@ def test_smoothed_tracks():
     assert abs(smoothed(sway, 0.2, 30) - line)[20:-20].max() < 0.03 * 0.25
     assert smoothed(line[:1], 0.2, 30) is not None and len(smoothed(line[:1], 0.2, 30)) == 1
     np.testing.assert_array_equal(smoothed(sway, 0.0, 30), sway)
+
+
+def test_copies_at_other_speeds_keep_the_places_of_their_joints():
+    walk = make_gait_clip("walk", seconds=3, seed=0)
+    places = np.repeat(walk.clip.skeleton.offsets[None] * 1.5, len(walk.clip), axis=0)
+    places[:, 0] = walk.clip.root_positions
+    long_legs = Clip(walk.clip.skeleton, walk.clip.root_positions, walk.clip.rotations, 30, translations=places)
+    quick, phase = played_at(long_legs, walk.phase, 1.25)
+    assert len(quick) == len(phase) == 73 and quick.fps == 30
+    np.testing.assert_allclose(quick.translations[:, 1:], np.repeat(places[:1, 1:], 73, axis=0), atol=1e-12)
