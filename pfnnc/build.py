@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -205,6 +206,8 @@ def dropped(name: str, digest: str | None, reason: str) -> dict:
 
 
 def digest_of(path: str) -> str:
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe can be read once, and a device has no end
+        raise OSError(errno.EINVAL, "not a regular file", path)
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -16,7 +16,7 @@ from typing import BinaryIO
 import numpy as np
 
 from . import _check, _core
-from ._files import written_whole
+from ._files import TooLargeError, read_stream, read_whole, written_whole
 from .skeleton import CHANNELS, Skeleton, strings
 
 __all__ = ["BVHData", "BVHError", "read_bvh", "write_bvh"]
@@ -25,6 +25,7 @@ Source = str | os.PathLike | bytes | BinaryIO
 
 # A gzip file can hold a thousand times its size: a large one is refused where it is out of all proportion to the file.
 LARGE, LIKELY_RATIO = 1 << 30, 100
+MOST_BYTES = 1 << 34  # of a file; days of motion
 
 
 class BVHError(ValueError):
@@ -76,7 +77,8 @@ def read_bvh(path: Source, *, encoding: str | None = None) -> BVHData:
 
     ``path``: a path, the bytes of a file, or a binary file object; gzip is unpacked. ``encoding`` is that of the
     names: UTF-8 by default, and Latin-1 with a warning where they are not. ``OSError`` where the file cannot be
-    opened, `BVHError` where it is no BVH.
+    opened, `BVHError` where it is no BVH, or does not end: a pipe or a device is read up to 256 MiB, a file object up
+    to 1 GiB, a file up to 16 GiB.
 
     ``UserWarning`` names what was read although it is odd: other counts of frames than ``Frames:`` says, rows broken
     over lines, joints without CHANNELS, more than one ROOT, a name twice, positions of 0 beside an OFFSET.
@@ -96,16 +98,16 @@ def contents_of(path: Source) -> tuple[str, bytes, str]:
     """What to call it in messages, its bytes, and the name of a clip made from it."""
     if isinstance(path, (bytes, bytearray, memoryview)):
         return "<bytes>", _unpacked(bytes(path), "<bytes>"), ""
-    if hasattr(path, "read"):
-        label = getattr(path, "name", None)
-        text = path.read()
-        if not isinstance(text, bytes):
-            raise TypeError(f"path must be a binary file, got one that reads {type(text).__name__}")
-        label = label if isinstance(label, str) else "<file>"
-    else:
-        label = path_of(path)
-        with open(label, "rb") as file:
-            text = file.read()
+    try:
+        if hasattr(path, "read"):
+            label = getattr(path, "name", None)
+            label = label if isinstance(label, str) else "<file>"
+            text = read_stream(path, label, LARGE)
+        else:
+            label = path_of(path)
+            text = read_whole(label, MOST_BYTES)
+    except TooLargeError as error:
+        raise BVHError(label, 1, 1, f"{str(error).removeprefix(f'{label} ')}: that is no motion") from None
     name = Path(label).name
     name = name[:-3] if name.lower().endswith(".gz") else name
     return label, _unpacked(text, label), "" if label == "<file>" else Path(name).stem

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ._files import written_whole
+from ._files import read_whole, written_whole
 from .blendtree import BlendTree
 from .cli_model import at_rate, first_window, frames_of, gather, led
 from .cli_read import Failure, Reading, add_reading, count, find_files, new_file, note, positive, read_model, wrote
@@ -18,6 +18,7 @@ from .skeleton import Clip
 
 QUESTION = "which motion looks more natural?"
 METHODS = ("network", "blend tree")
+MOST_BYTES = 1 << 28  # of a file of votes
 
 
 def add_commands(commands) -> None:
@@ -183,6 +184,6 @@ def sign_test(a: int, b: int) -> float:
 
 def _json(path: str):
     try:
-        return json.loads(Path(path).read_text("utf-8"))
+        return json.loads(read_whole(path, MOST_BYTES))
     except ValueError:
         raise Failure(f"{path}: this is no JSON file") from None

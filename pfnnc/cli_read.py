@@ -214,6 +214,8 @@ class Trained:
 
 def kind_of(path: str | os.PathLike) -> str | None:
     """What a file of the package holds ("motion-model", "checkpoint", "network"); None for any other file."""
+    if not os.path.isfile(path):  # what is read of a pipe is gone
+        return None
     try:
         with open(path, "rb") as file:
             head = file.read(64)

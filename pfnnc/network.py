@@ -20,6 +20,7 @@ from typing import Self
 import numpy as np
 
 from . import _check, _core, _store
+from ._files import read_whole
 
 __all__ = ["CompiledPFNN", "PFNNLayer", "SimplifiedPFNN", "load_pfnn_folder"]
 
@@ -450,7 +451,7 @@ def _samples(folder: Path) -> tuple[tuple[int, ...], int]:
 
 def _floats(path: Path, shape: tuple[int, ...] | None = None) -> np.ndarray:
     """The float32 numbers of a file without header."""
-    data = path.read_bytes()
+    data = read_whole(path, 4 * MOST_PARAMETERS)
     count = len(data) // 4 if shape is None else int(np.prod(shape))
     if len(data) != 4 * count or count == 0:
         wanted = "float32 numbers" if shape is None else f"{count} float32 numbers, {4 * count} bytes"

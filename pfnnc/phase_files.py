@@ -8,13 +8,14 @@ import numpy as np
 
 from ._check import integer, option, phases
 from ._check import path as checked_path
-from ._files import written_whole
+from ._files import read_whole, written_whole
 from .phase_label import Labels
 
 __all__ = ["load_labels", "load_phase", "save_labels", "save_phase"]
 
 UNITS = {"cycle": 1.0, "pi": 2.0}  # what one cycle is in the file
 MOST_FRAMES = 100_000_000
+MOST_BYTES = 1 << 32  # of a file of labels
 LARGEST_STEP = 0.1  # cycles a frame; a greater jump is the end of a walk
 
 
@@ -45,7 +46,7 @@ def load_phase(path: str | os.PathLike, *, unit: str = "cycle", frames: int | No
 
 
 def _rows(path: Path, whole: float) -> np.ndarray:
-    lines = path.read_bytes().splitlines()
+    lines = read_whole(path, MOST_BYTES).splitlines()
     while lines and not lines[-1].strip():
         lines.pop()
     value = np.empty(len(lines))
@@ -97,7 +98,7 @@ def save_labels(path: str | os.PathLike, labels: Labels) -> None:
 def load_labels(path: str | os.PathLike) -> Labels:
     """Read what `save_labels` wrote. ``OSError`` where it cannot be read, ``ValueError`` where it is no such file."""
     path = checked_path(path)
-    data = path.read_bytes()
+    data = read_whole(path, MOST_BYTES)
     names = ("phase", "contacts", "confidence", "cycles", "left_strikes", "right_strikes")
     try:
         with np.load(BytesIO(data), allow_pickle=False) as archive:

@@ -55,12 +55,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from . import _check, _recipes
+from ._files import read_whole
 from .features import FeatureSpec
 from .training import Trainer, _checked
 from .trajectory import Trajectory
 
 __all__ = ["Scene", "load_scene"]
 
+MOST_BYTES = 1 << 24  # of a scene file
 READING = ("scale", "up", "fps", "root", "positions", "feet")
 FEATURES = ("representation", "frame", "yaw_rate", "height", "points", "contacts", "phase_step", "predict")
 WINDOWS = ("input_len", "output_len", "stride", "scales", "mirror")
@@ -120,8 +122,7 @@ def load_scene(path: str | os.PathLike) -> Scene:
     {'hidden': 64}
     """
     path = Path(path)
-    with open(path, "rb") as file:
-        data = file.read()
+    data = read_whole(path, MOST_BYTES)
     try:
         tables = tomllib.loads(data.decode())
     except UnicodeDecodeError as error:

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -667,6 +668,53 @@ def test_files_that_cannot_be_opened(tmp_path):
             function(tmp_path)
         with pytest.raises(ValueError):
             function("a\0b.bvh")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="needs a file that never ends")
+def test_endless_files_end_in_an_error(tmp_path):
+    with pytest.raises(BVHError, match="^/dev/zero:1:1: gives more than 256 MiB, and nothing tells where it ends"):
+        load_bvh("/dev/zero")
+    for function in (pfnnc.load_phase, pfnnc.load_labels, pfnnc.load_scene):
+        with pytest.raises(ValueError, match="/dev/zero gives more than"):
+            function("/dev/zero")
+    spec = pfnnc.FeatureSpec(["a"])
+    with pytest.raises(ValueError, match="no recording can be used: /dev/zero: it cannot be read: .*not a regular file"):
+        pfnnc.build_dataset(["/dev/zero"], spec, tmp_path / "out")
+
+
+class Trickle:
+    """A stream that gives a few bytes at a time, as a pipe may, and for ever if it is told to."""
+
+    def __init__(self, text: bytes, again: bool = False):
+        self.text, self.at, self.again = text, 0, again
+
+    def read(self, size):
+        part = self.text[self.at : self.at + min(size, 7)]
+        self.at += len(part)
+        if self.again and not part:
+            return b"0" * size
+        return part
+
+
+def test_streams_are_read_to_their_end_or_to_a_limit(monkeypatch):
+    assert np.array_equal(read_bvh(Trickle(FILE.encode())).frames, read_bvh(FILE.encode()).frames)
+    monkeypatch.setattr("pfnnc.bvh_file.LARGE", 1 << 25)
+    with pytest.raises(BVHError, match="^<file>:1:1: gives more than 32 MiB"):
+        read_bvh(Trickle(FILE.encode(), again=True))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_named_pipe_and_a_file_that_is_too_large(tmp_path, monkeypatch):
+    pipe = tmp_path / "walk.bvh"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        written = threads.submit(pipe.write_bytes, FILE.encode())
+        assert load_bvh(pipe).name == "walk"
+        assert written.result() == len(FILE)
+    monkeypatch.setattr("pfnnc.bvh_file.MOST_BYTES", 1 << 20)
+    (tmp_path / "large.bvh").write_bytes(b" " * (3 << 20))
+    with pytest.raises(BVHError, match="large.bvh:1:1: has 3 MiB, more than 1: that is no motion"):
+        load_bvh(tmp_path / "large.bvh")
 
 
 def test_damaged_gzip():
