@@ -10,6 +10,7 @@ backward passes run in the core, gloo averages the gradients, and process 0 writ
 
 import argparse
 import os
+import sys
 
 import torch
 import torch.distributed as dist
@@ -27,6 +28,19 @@ def join() -> tuple[int, int]:
         os.environ.setdefault(name, alone)
     dist.init_process_group("gloo")
     return dist.get_rank(), dist.get_world_size()
+
+
+def leave() -> None:
+    """Leave the other processes and end this one, at once.
+
+    The wrapped network keeps gloo's threads alive past `destroy_process_group`. One that still lets go of a tensor while
+    Python takes itself down asks for a lock that is no more, and the process aborts after all its work is done
+    (pytorch/pytorch#190489, #179291). So the interpreter is not taken down.
+    """
+    dist.destroy_process_group()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def windows(paths: list[str]) -> pfnnc.WindowDataset:
@@ -82,7 +96,7 @@ def main() -> None:
         kept = pfnnc.SimplifiedPFNN(network.fc1.weights.shape[1], data.spec.out_dim, options.hidden)
         kept.load_state_dict(network.state_dict()).save(options.output)
         print(f"wrote {options.output}")
-    dist.destroy_process_group()
+    leave()
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ network = train_ddp.SimplifiedPFNN(14, 7, 9)
 wrapped = DistributedDataParallel(network)
 train_ddp.loss_of(wrapped, [a[rank::size] for a in batch]).backward()
 np.savez(f"{sys.argv[1]}/{size}_{rank}.npz", **{n: p.grad.numpy() for n, p in network.named_parameters()})
-train_ddp.dist.destroy_process_group()
+train_ddp.leave()
 """
 
 
