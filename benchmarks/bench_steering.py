@@ -17,6 +17,7 @@ again. Measures, means over the starts, poses at 30 frames a second:
 - amplitude: mean leg joint amplitude of the last ten seconds to the first ten (both straight on at 1.2 m/s; the jog has
   ended two seconds before). Settled: of the last five to seconds 5 to 10, when nothing is left of how the start moved;
 - frozen: frames without any motion while motion is commanded;
+- acceleration: root mean square of that of the root over the ground, m/s^2;
 - stop: ground speed in the last second of the stop, and the way that a toe tip slides from the command on.
 
 ``--minutes`` of random commands, the last minute's those of the first: spread of poses in the last to the first.
@@ -156,6 +157,7 @@ def measure(run: Run) -> dict[str, float]:
     result["amplitude"] = [(amplitudes(legs[-10 * FPS :]) / amplitudes(legs[: 10 * FPS])).mean()]
     result["amplitude settled"] = [(amplitudes(legs[-5 * FPS :]) / amplitudes(legs[5 * FPS : 10 * FPS])).mean()]
     still = abs(np.diff(run.rotations, axis=0)).max(axis=(1, 2)) < 1e-5
+    result["acceleration"] = [np.sqrt((np.diff(run.root, 2, axis=0) ** 2).sum(axis=1).mean()) * FPS**2]
     result["frozen"] = [float((still & (run.commands[1:, 0] > 0)).sum())]
     jog = run.root[bounds[6] - 4 * FPS : bounds[6]]
     result["jog speed"] = [path(jog) / (len(jog) - 1) * FPS]
@@ -231,9 +233,9 @@ def main() -> None:
     arguments = parser.parse_args()
     model, clips = clips_of(arguments)
     starts = starts_of(clips, arguments.starts)
-    for locked in (False, True):
-        rows = [measure(drive(model, start, SCRIPT, lock_feet=locked, **arguments.options)) for start in starts]
-        report("feet locked" if locked else "plain", rows)
+    for title, options in (("plain", {}), ("without a grip", {"grip": 0.0}), ("feet locked", {"lock_feet": True})):
+        options = {**options, **arguments.options}
+        report(title, [measure(drive(model, start, SCRIPT, **options)) for start in starts])
     files = published_pfnn.find(arguments.published) if arguments.published else None
     if files:
         parents = published_pfnn.PARENTS

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _check, _core
-from .rotation import quat_normalize, quat_slerp
+from .rotation import from_yaw, quat_mul, quat_normalize, quat_slerp
 from .skeleton import Skeleton
 from .synthesis import Character, rotations_of
 
@@ -24,7 +24,7 @@ __all__ = ["Controller", "Pose"]
 
 LONGEST = 10.0  # seconds that one call may go on
 MOST_FPS = 10_000.0  # so that these are not endless frames
-STATE, STATE_MAGIC = struct.Struct("<8sQI"), b"PFNNCON1"
+STATE, STATE_MAGIC = struct.Struct("<8sQI"), b"PFNNCON2"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +60,16 @@ class Controller:
         trust: share of the network's own prediction in the wanted trajectory now, falling to 0 at its last time.
         leash: metres that the virtual root may get away from the character's.
         max_speed: m/s; a faster wish is cut to it.
+        grip: share of what standing feet would slide that the root moves instead, 0 to 1. At 0 the root goes as the
+            network says, and so it does where features have no contacts or a skeleton no legs.
         lock_feet: hold feet where they came to stand, by inverse kinematics, while the network predicts contact.
         lock_radius: a foot that would be held farther than this from its animation is let go, metres.
         lock_halflife: seconds in which a foot that was let go has come back half of the way.
 
-    The character's frames stay those of the network: foot locking changes the poses only. Velocity and facing have one
-    half-life, so that the wanted path and the way that it faces turn together: a facing that is there at once does not
-    tell, where a half turn is wanted, over which shoulder, and nor does a network that is not asked what it is about
-    (`trust`).
+    The character's frames stay those of the network: `grip` moves its root over the ground, foot locking changes the
+    poses only. Velocity and facing have one half-life, so that the wanted path and the way that it faces turn together:
+    a facing that is there at once does not tell, where a half turn is wanted, over which shoulder, and nor does a
+    network that is not asked what it is about (`trust`).
 
     Raises:
         ValueError: a character without a trajectory, a wrong value. TypeError: wrong types.
@@ -84,6 +86,7 @@ class Controller:
         trust: float = 0.3,
         leash: float = 1.0,
         max_speed: float = 5.0,
+        grip: float = 1.0,
         lock_feet: bool = False,
         lock_radius: float = 0.15,
         lock_halflife: float = 0.08,
@@ -111,9 +114,11 @@ class Controller:
             _check.number(lock_radius, "lock_radius", least=0),
             _check.number(lock_halflife, "lock_halflife", above=0),
         )
-        self._legs = _Legs(self._skeleton, character.feet) if _check.flag(lock_feet, "lock_feet") else None
-        if self._legs is not None and not self._spec.contacts:
+        self._locking = _check.flag(lock_feet, "lock_feet")
+        if self._locking and not self._spec.contacts:
             raise ValueError("lock_feet needs features with contacts=True")
+        self._grip = _check.number(grip, "grip", least=0, most=1)
+        self._legs = self._legs_of(character.feet) if self._locking or self._grip else None
 
         position, yaw, _ = character._root(0)
         velocity = character._velocity(0)
@@ -123,7 +128,7 @@ class Controller:
         self._foreseen = None
         self._ahead = 0.0  # seconds from the shown pose to the character's last frame, less than one of its frames
         self._features = character._features(0)
-        self._before = self._now = self._pose_now(velocity)
+        self._before = self._now = self._pose_now(0.0)
         character._follow(None, None)
         character._want(0, self._wanted)
 
@@ -186,7 +191,7 @@ class Controller:
         for pose in (self._before, self._now):
             contacts = np.zeros(2) if pose.contacts is None else pose.contacts
             parts += [pose.root_position, pose.rotations, np.array([pose.yaw, pose.phase]), pose.velocity, contacts]
-        parts += [self._legs.locks] if self._legs is not None else []
+        parts += [self._legs.locks, self._legs.places] if self._legs is not None else []
         own = np.concatenate([part.ravel() for part in parts]).astype("<f8").tobytes()
         return STATE.pack(STATE_MAGIC, len(own), zlib.crc32(own)) + own + self._character.state()
 
@@ -223,7 +228,7 @@ class Controller:
             poses.append(Pose(place, rotations, float(yaw), float(phase), velocity, contacts if self._spec.contacts else None))
         self._before, self._now = poses
         if self._legs is not None:
-            self._legs.locks = take(self._legs.locks.shape)
+            self._legs.locks, self._legs.places = take(self._legs.locks.shape), take(self._legs.places.shape)
 
     # ---- a frame
 
@@ -252,17 +257,37 @@ class Controller:
             raise
         self._control, self._wanted = control, wanted
         self._foreseen = self._character._foreseen(0)
-        self._before, self._now = self._now, self._pose_now(self._character._velocity(0))
+        self._before, self._now = self._now, self._pose_now(self._grip)
 
-    def _pose_now(self, velocity: np.ndarray) -> Pose:
-        position, yaw, phase = self._character._root(0)
-        rotations = rotations_of(self._features[None], np.array([yaw]), self._spec, self._skeleton, self._character.rest)[0]
+    def _legs_of(self, feet: tuple) -> _Legs | None:
+        """The legs, where they are known and needed; only `lock_feet` cannot do without."""
+        if not self._spec.contacts:
+            return None
+        try:
+            return _Legs(self._skeleton, feet)
+        except ValueError:
+            if self._locking:
+                raise
+            return None
+
+    def _pose_now(self, grip: float) -> Pose:
+        """The character's last frame, its root moved by what standing feet have slid."""
+        character = self._character
+        position, yaw, phase = character._root(0)
+        rotations = rotations_of(self._features[None], np.zeros(1), self._spec, self._skeleton, character.rest)[0]
         contacts = None
         if self._spec.contacts:
             contacts = self._features[self._spec.slices["contacts"]].astype(np.float64)
-        if self._legs is not None:
+        if self._legs is not None and self._grip:
+            heading = yaw if self._spec.frame == "heading" else 0.0
+            by = self._legs.grip(rotations, heading, position, contacts, grip, self._frame)
+            character._shift(0, *by, self._frame)
+            position = character._root(0)[0]
+        if self._spec.frame == "heading":
+            rotations[0] = quat_mul(from_yaw(yaw), rotations[0])
+        if self._locking:
             self._legs.lock(rotations, position, contacts > 0.5, self._frame, *self._lock)
-        return Pose(position, rotations, yaw, phase, velocity, contacts)
+        return Pose(position, rotations, yaw, phase, character._velocity(0), contacts)
 
     def _between(self, share: float) -> Pose:
         a, b = self._before, self._now
@@ -299,6 +324,14 @@ class _Legs:
         self.parents = np.ascontiguousarray(skeleton.parents, np.int64)
         self.offsets = np.ascontiguousarray(skeleton.offsets, np.float64)
         self.locks = np.zeros((len(legs), _core.LOCK_SIZE))
+        self.places = np.zeros((len(legs), 3))  # of the soles in the last frame
+
+    def grip(
+        self, rotations: np.ndarray, yaw: float, root: np.ndarray, contacts: np.ndarray, grip: float, dt: float
+    ) -> tuple[float, float]:
+        """The way (x, z) that a root moves so that feet which stand do not slide; rotations (J, 4) are without its yaw."""
+        figure = self.parents, self.offsets, root, self.legs, self.soles
+        return _core.grip(self.places, rotations, yaw, *figure, contacts, grip, dt)
 
     def lock(
         self, rotations: np.ndarray, root: np.ndarray, contacts: np.ndarray, dt: float, radius: float, halflife: float

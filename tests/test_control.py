@@ -9,6 +9,8 @@ from scipy.spatial.transform import Rotation
 
 import pfnnc
 from pfnnc import Character, Clip, Controller, FeatureSpec, MotionModel, Skeleton, Trajectory, _core, make_gait_clip
+from pfnnc.rotation import from_yaw
+from pfnnc.viewer.play import demo_model, start_of
 
 TIMES = np.array([1 / 3, 2 / 3, 1.0])
 SETTINGS = (0.25, 0.2, 10.0, 5.0, 0.0)  # velocity and facing half-life, leash, top speed, trust
@@ -215,6 +217,53 @@ def test_a_foot_too_far_from_its_animation_is_let_go():
     assert np.linalg.norm(foot - was, axis=1).max() <= 0.05 + 1e-9 and np.linalg.norm(foot[-1] - was[-1]) < 0.01
 
 
+# ---- a root that its feet carry
+
+
+def gripped(clip, contacts, share):
+    """The way (x, z) of the root in each frame of a clip, and where the soles then are."""
+    from pfnnc.control import _Legs
+
+    legs, root, way, places = _Legs(clip.skeleton, ()), clip.root_positions.copy(), [], []
+    yaw = np.linspace(-1, 4, len(clip))  # taken out of the rotations, which the core puts back
+    turned = clip.rotations.copy()
+    turned[:, 0] = pfnnc.quat_mul(from_yaw(-yaw), turned[:, 0])
+    for i in range(len(clip)):
+        by = legs.grip(turned[i], yaw[i], root[i], np.array(contacts[i], float), share if i else 0.0, 1 / 30)
+        root[i:, [0, 2]] += by
+        way.append(by)
+        places.append(legs.places.copy())
+    return np.array(way), np.array(places), root
+
+
+def test_a_root_goes_where_standing_feet_carry_it():
+    clip = walk_with_sliding_feet()  # 4 mm a frame sideways
+    soles = clip.positions()[:, [clip.skeleton.index("LeftFoot"), clip.skeleton.index("RightFoot")]]
+    for contacts, share, part in (((1, 0), 1, 1), ((1, 1), 1, 1), ((0, 0), 1, 0), ((1, 1), 0.25, 0.25), ((0.2, 0.3), 1, 0.5),
+                                  ((7, -3), 1, 1), ((1, 1), 0, 0)):  # fmt: skip
+        way, places, root = gripped(clip, [contacts] * 40, share)
+        np.testing.assert_allclose(way[1:], np.tile([-0.004 * part, 0], (39, 1)), atol=1e-12)
+        np.testing.assert_allclose(root[:, 0], 0.004 * (1 - part) * np.arange(40), atol=1e-12)
+        np.testing.assert_allclose(places - soles, (root - clip.root_positions)[:, None] + np.zeros((1, 2, 1)), atol=1e-12)
+        assert not way[0].any()
+
+
+def test_feet_that_differ_and_feet_that_fly():
+    """Against the formula, in plain NumPy: mean of the slides by contact and by how slow a foot is."""
+    rng = np.random.default_rng(3)
+    clip = walk_with_sliding_feet()
+    q = pfnnc.quat_normalize(clip.rotations + rng.normal(0, 0.01, clip.rotations.shape))
+    contacts = rng.uniform(0, 1, (40, 2))
+    clip = Clip(clip.skeleton, clip.root_positions * [[4.5, 1, 1]], q, 30)
+    way = gripped(clip, contacts, 0.9)[0]
+    slide = np.diff(clip.positions()[:, [3, 6]], axis=0)[..., [0, 2]]
+    speed = np.linalg.norm(slide, axis=-1) * 30
+    weight = contacts[1:] * np.clip((0.6 - speed) / 0.3, 0, 1)
+    expected = -0.9 * (weight[..., None] * slide).sum(1) / np.maximum(weight.sum(1), 1)[:, None]
+    np.testing.assert_allclose(way[1:], expected, atol=1e-12)
+    assert (weight == 0).any() and (weight > 0.5).any() and ((weight > 0) & (weight < 0.5)).any()
+
+
 # ---- the controller
 
 
@@ -293,7 +342,7 @@ def test_camera_frame(model, start):
 
 
 def test_state_and_restore(model, start):
-    for options in ({}, {"lock_feet": True}):
+    for options in ({}, {"lock_feet": True}, {"grip": 0.0}, {"grip": 0.0, "lock_feet": True}):
         controller = controller_of(model, start, **options)
         controller.step(0.41, (0.3, 1.0))
         state = controller.state()
@@ -323,6 +372,43 @@ def test_foot_locking_changes_the_poses_only(model, start):
         a, b = plain.step(1 / 30, (0, 1.2)), locked.step(1 / 30, (0, 1.2))
         np.testing.assert_array_equal(a.root_position, b.root_position)
     assert plain.character.state() == locked.character.state()
+
+
+def test_with_a_grip_feet_slide_less_and_the_velocity_is_that_of_the_root():
+    demo = demo_model()
+    clip, phase = start_of(demo)
+    slides = []
+    for grip in (0.0, 1.0):
+        controller = Controller(demo.character(clip, phase=phase), grip=grip)
+        np.testing.assert_allclose(controller.pose.root_position, clip.root_positions[-1], atol=1e-12)
+        poses = [controller.pose] + [controller.step(1 / 30, (0, 1.2)) for _ in range(90)]
+        shown = Clip(demo.skeleton, [p.root_position for p in poses], [p.rotations for p in poses], 30)
+        steps = np.diff(shown.positions()[:, [demo.skeleton.index(name) for name in demo.feet]], axis=0)[..., [0, 2]]
+        stands = np.array([p.contacts for p in poses[1:]]) > 0.5
+        slides.append(np.linalg.norm(steps, axis=-1)[stands].mean())
+        moved = np.diff([p.root_position for p in poses], axis=0) * 30
+        np.testing.assert_allclose([p.velocity for p in poses[1:]], moved, atol=1e-9)
+        np.testing.assert_array_equal(controller.character.root_position, poses[-1].root_position)
+    assert slides[1] < 0.6 * slides[0] < 0.004
+
+
+def test_no_grip_without_contacts_or_legs(model, start):
+    walk = make_gait_clip("walk", seconds=4, speed=1.2)
+    options = {"phases": [walk.phase], "hidden": 4, "epochs": 0, "progress": False}
+    plain = MotionModel.train([walk.clip], contacts=False, contact_weight=0.0, **options)
+    whole = MotionModel.train([walk.clip], joints="all", mirror=False, **options)
+    joints = whole.skeleton
+    nameless = Skeleton([f"j{i}" for i in range(len(joints))], joints.parents, joints.offsets)
+    rows, phase, origin, yaw = whole._start(start, 0.2)
+
+    def stranger():
+        return Character(whole.model, whole.spec, whole.normalizer, rows[-2:], phase, 1.3, origin=origin, yaw=yaw)
+
+    for character, more in ((lambda: plain.character(start, phase=0.2), {}), (stranger, {"skeleton": nameless})):
+        places = [Controller(character(), grip=grip, **more).step(0.2, (0, 1)).root_position for grip in (0, 1)]
+        np.testing.assert_array_equal(*places)
+    with pytest.raises(ValueError, match="find the feet"):
+        Controller(stranger(), skeleton=nameless, lock_feet=True)
 
 
 def test_a_prediction_that_is_not_finite(model, start):
@@ -364,6 +450,7 @@ def test_wrong_input(model, start):
         ("velocity_halflife", 0, ValueError), ("velocity_halflife", "x", TypeError),
         ("facing_halflife", -1, ValueError),
         ("leash", -0.1, ValueError), ("max_speed", np.nan, ValueError), ("trust", 1.1, ValueError),
+        ("grip", -0.1, ValueError), ("grip", 1.1, ValueError), ("grip", None, TypeError),
         ("lock_feet", 1, TypeError), ("lock_radius", -1, ValueError), ("lock_halflife", 0, ValueError),
         ("fps", 0, ValueError), ("fps", 1e9, ValueError), ("skeleton", 3, TypeError),
         ("skeleton", Skeleton(["a"], [-1], [[0, 0, 0]]), ValueError),

@@ -4,6 +4,9 @@
 
 #include "pfnnc.h"
 
+/* m/s over the ground: a foot slower than the first stands as far as it touches, one faster than the second does not */
+static const double SLOW = 0.3, FAST = 0.6;
+
 static double dot(const double a[3], const double b[3])
 {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -148,6 +151,40 @@ static void step_lock(pfnn_foot_lock *lock, const double foot[3], bool contact, 
         lock->offset[i] = lock->locked == 1.0 ? away[i] : lock->offset[i] * exp2(-dt / halflife);
 }
 
+/* where the sole of a leg is, of a posed skeleton */
+static void sole_place(double place[3], const pfnn_leg *leg, const double *positions, const double *world)
+{
+    pfnn_quat_rotate(place, world + 4 * leg->sole, leg->offset);
+    for (int i = 0; i < 3; i++)
+        place[i] += positions[3 * leg->sole + i];
+}
+
+void pfnn_grip(double by[2], double *soles, const double *rotations, const pfnn_skeleton *skeleton, const double root[3],
+               const pfnn_leg *legs, size_t n_legs, const double *contacts, double grip, double dt, double *workspace)
+{
+    double *positions = workspace, *world = positions + 3 * skeleton->joints, total = 0.0;
+
+    by[0] = by[1] = 0.0;
+    pfnn_skeleton_pose(positions, world, skeleton, 1, root, rotations, NULL, world + 4 * skeleton->joints);
+    for (size_t i = 0; i < n_legs; i++) {
+        double now[3], slide[3];
+        sole_place(now, legs + i, positions, world);
+        subtract(slide, now, soles + 3 * i);
+        double speed = hypot(slide[0], slide[2]) / dt;
+        double weight = between(0.0, contacts[i], 1.0) * between(0.0, (FAST - speed) / (FAST - SLOW), 1.0);
+        by[0] -= weight * slide[0];
+        by[1] -= weight * slide[2];
+        total += weight;
+        memcpy(soles + 3 * i, now, sizeof now);
+    }
+    for (int i = 0; i < 2; i++)
+        by[i] *= grip / fmax(total, 1.0);
+    for (size_t i = 0; i < n_legs; i++) {
+        soles[3 * i] += by[0];
+        soles[3 * i + 2] += by[1];
+    }
+}
+
 void pfnn_lock_feet(pfnn_foot_lock *locks, double *rotations, const pfnn_skeleton *skeleton, const double root[3],
                     const pfnn_leg *legs, size_t n_legs, const bool *contacts, double dt, double radius, double halflife,
                     double *workspace)
@@ -161,9 +198,7 @@ void pfnn_lock_feet(pfnn_foot_lock *locks, double *rotations, const pfnn_skeleto
         const int32_t above = skeleton->parents[leg->hip];
         double foot[3], target[3], points[3][3];
 
-        pfnn_quat_rotate(foot, world + 4 * leg->sole, leg->offset);
-        for (int j = 0; j < 3; j++)
-            foot[j] += positions[3 * leg->sole + j];
+        sole_place(foot, leg, positions, world);
         step_lock(locks + i, foot, contacts[i], dt, radius, halflife);
         if (dot(locks[i].offset, locks[i].offset) < 1e-12)
             continue;

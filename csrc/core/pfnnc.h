@@ -777,6 +777,9 @@ PFNN_API const double *pfnn_rollout_velocity(const pfnn_rollout *rollout);  /* (
 PFNN_API void pfnn_rollout_root(const pfnn_rollout *rollout, size_t character, double position[3], double *yaw, double *phase);
 PFNN_API const double *pfnn_rollout_foreseen(const pfnn_rollout *rollout, size_t character); /* (future times, 4) */
 
+/* Move a root over the ground after a frame of `dt` seconds, by (x, z) in the world: its shown velocity moves with it. */
+PFNN_API void pfnn_rollout_shift(pfnn_rollout *rollout, size_t character, const double by[2], double dt);
+
 /* The whole state as bytes, to be restored into a roll-out of the same config. */
 PFNN_API size_t pfnn_rollout_state_size(const pfnn_rollout *rollout);
 PFNN_API void pfnn_rollout_save(const pfnn_rollout *rollout, void *bytes);
@@ -849,6 +852,20 @@ typedef struct pfnn_foot_lock {
     double place[3];                    /* where it was locked */
     double offset[3];                   /* what the shown foot is away from the animation's */
 } pfnn_foot_lock;
+
+/*
+ * The way (x, z) that a root moves over the ground so that feet which stand do not slide: a body gets about by its feet.
+ * It is the mean slide of the soles since the last frame, weighted by how far each of them stands, and none of it beyond
+ * 0.6 m/s, where a foot does not stand whatever the network says.
+ *   soles      (legs, 3) world places in the last frame; out: in this one, once the root has moved by `by`
+ *   rotations  (joints, 4) local
+ *   contacts   (legs) how far a foot stands, 0 to 1
+ *   grip       share of the slide that the root takes off, 0 to 1; at 0 the soles are found and nothing else
+ *   workspace  joints * 11 doubles
+ */
+PFNN_API void pfnn_grip(double by[2], double *soles, const double *rotations, const pfnn_skeleton *skeleton,
+                        const double root[3], const pfnn_leg *legs, size_t n_legs, const double *contacts, double grip,
+                        double dt, double *workspace);
 
 /*
  * Hold feet that touch the ground where they came to stand, and let them go softly.

@@ -620,6 +620,16 @@ const double *pfnn_rollout_foreseen(const pfnn_rollout *r, size_t character)
     return state(r, character) + r->at.foreseen;
 }
 
+void pfnn_rollout_shift(pfnn_rollout *r, size_t character, const double by[2], double dt)
+{
+    double *root = state(r, character) + r->at.root, *velocity = r->velocity + 3 * character;
+
+    for (int i = 0; i < 2; i++) {
+        root[2 * i] += by[i];
+        velocity[2 * i] += by[i] / dt;
+    }
+}
+
 size_t pfnn_rollout_state_size(const pfnn_rollout *r)
 {
     return r->state_size;

@@ -1,6 +1,7 @@
 /* control.c: steering and foot locking for Python; state lives in arrays of the caller. */
 #include "binding.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,64 @@ static PyObject *two_bone_ik(PyObject *self, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+/* a skeleton and legs as the core takes them, and doubles to work with: one block, freed by its start */
+typedef struct figure {
+    double *workspace; /* joints * 11 */
+    double *turned;    /* (joints, 4), not set */
+    pfnn_leg *legs;
+    bool *down;        /* (legs), not set */
+    pfnn_skeleton skeleton;
+} figure;
+
+/* parents (joints,) and legs (n, 4) int64; offsets (joints, 3) and soles (n, 3) float64; false with an exception */
+static bool take_figure(figure *f, PyObject *parents, PyObject *offsets, PyObject *legs, PyObject *soles, npy_intp n)
+{
+    npy_intp joints = PyArray_Check(parents) ? PyArray_SIZE((PyArrayObject *)parents) : 0;
+    const int64_t *above = data_of(parents, NPY_INT64, joints, false, "parents");
+    const double *bones = above ? data_of(offsets, NPY_DOUBLE, joints * 3, false, "offsets") : NULL;
+    const int64_t *chain = bones ? data_of(legs, NPY_INT64, n * 4, false, "legs") : NULL;
+    const double *sole = chain ? data_of(soles, NPY_DOUBLE, n * 3, false, "soles") : NULL;
+    if (!sole)
+        return false;
+
+    /* doubles first, so that everything is aligned */
+    size_t each = (11 + 4) * sizeof(double) + sizeof(int32_t), leg = sizeof(pfnn_leg) + sizeof(bool);
+    f->workspace = malloc((size_t)joints * each + (size_t)n * leg + 1);
+    if (!f->workspace) {
+        PyErr_NoMemory();
+        return false;
+    }
+    f->turned = f->workspace + 11 * joints;
+    f->legs = (pfnn_leg *)(void *)(f->turned + 4 * joints);
+    int32_t *tree = (int32_t *)(void *)(f->legs + n);
+    f->down = (bool *)(void *)(tree + joints);
+    f->skeleton = (pfnn_skeleton){joints, tree, bones};
+    for (npy_intp i = 0; i < joints; i++)
+        tree[i] = (int32_t)above[i];
+    pfnn_error error;
+    if (pfnn_skeleton_check(&f->skeleton, &error) != PFNN_OK) {
+        pfnnc_raise(&error);
+        free(f->workspace);
+        return false;
+    }
+    for (npy_intp i = 0; i < n; i++) {
+        for (int j = 0; j < 4; j++)
+            if (chain[4 * i + j] < 0 || chain[4 * i + j] >= joints) {
+                PyErr_Format(PyExc_ValueError, "legs must hold joints below %zd", (Py_ssize_t)joints);
+                free(f->workspace);
+                return false;
+            }
+        f->legs[i] = (pfnn_leg){chain[4 * i], chain[4 * i + 1], chain[4 * i + 2], chain[4 * i + 3], {0}};
+        memcpy(f->legs[i].offset, sole + 3 * i, sizeof f->legs[i].offset);
+    }
+    return true;
+}
+
+static npy_intp size_of(PyObject *object)
+{
+    return PyArray_Check(object) ? PyArray_SIZE((PyArrayObject *)object) : 0;
+}
+
 PyDoc_STRVAR(lock_doc,
              "lock_feet(locks, rotations, parents, offsets, root, legs, soles, contacts, dt, radius, halflife)\n--\n\n"
              "locks (n, LOCK_SIZE) and rotations (joints, 4) are changed in place; parents (joints,) int64; offsets\n"
@@ -103,58 +162,55 @@ PyDoc_STRVAR(lock_doc,
 
 static PyObject *lock_feet(PyObject *self, PyObject *arguments)
 {
-    PyObject *locks, *rotations, *parents, *offsets, *root, *legs, *soles, *contacts, *result = NULL;
+    PyObject *locks, *rotations, *parents, *offsets, *root, *legs, *soles, *contacts;
     double dt, radius, halflife;
+    figure f;
 
     (void)self;
     if (!PyArg_ParseTuple(arguments, "OOOOOOOOddd:lock_feet", &locks, &rotations, &parents, &offsets, &root, &legs,
                           &soles, &contacts, &dt, &radius, &halflife))
         return NULL;
-    npy_intp joints = PyArray_Check(parents) ? PyArray_SIZE((PyArrayObject *)parents) : 0;
-    npy_intp n = PyArray_Check(contacts) ? PyArray_SIZE((PyArrayObject *)contacts) : 0;
+    npy_intp n = size_of(contacts);
     pfnn_foot_lock *lock = data_of(locks, NPY_DOUBLE, n * LOCK_SIZE, true, "locks");
-    double *q = lock ? data_of(rotations, NPY_DOUBLE, joints * 4, true, "rotations") : NULL;
-    const int64_t *above = q ? data_of(parents, NPY_INT64, joints, false, "parents") : NULL;
-    const double *bones = above ? data_of(offsets, NPY_DOUBLE, joints * 3, false, "offsets") : NULL;
-    const double *place = bones ? data_of(root, NPY_DOUBLE, 3, false, "root") : NULL;
-    const int64_t *chain = place ? data_of(legs, NPY_INT64, n * 4, false, "legs") : NULL;
-    const double *sole = chain ? data_of(soles, NPY_DOUBLE, n * 3, false, "soles") : NULL;
-    const npy_bool *touches = sole ? data_of(contacts, NPY_BOOL, n, false, "contacts") : NULL;
-    if (!touches)
+    double *q = lock ? data_of(rotations, NPY_DOUBLE, size_of(parents) * 4, true, "rotations") : NULL;
+    const double *place = q ? data_of(root, NPY_DOUBLE, 3, false, "root") : NULL;
+    const npy_bool *touches = place ? data_of(contacts, NPY_BOOL, n, false, "contacts") : NULL;
+    if (!touches || !take_figure(&f, parents, offsets, legs, soles, n))
         return NULL;
+    for (npy_intp i = 0; i < n; i++)
+        f.down[i] = touches[i] != 0;
+    pfnn_lock_feet(lock, q, &f.skeleton, place, f.legs, (size_t)n, f.down, dt, radius, halflife, f.workspace);
+    free(f.workspace);
+    Py_RETURN_NONE;
+}
 
-    /* doubles first, so that everything is aligned */
-    size_t bytes = (size_t)joints * (11 * sizeof(double) + sizeof(int32_t)) + (size_t)n * (sizeof(pfnn_leg) + sizeof(bool));
-    double *workspace = malloc(bytes + 1);
-    if (!workspace)
-        return PyErr_NoMemory();
-    pfnn_leg *leg = (pfnn_leg *)(void *)(workspace + 11 * joints);
-    int32_t *tree = (int32_t *)(void *)(leg + n);
-    bool *down = (bool *)(void *)(tree + joints);
-    for (npy_intp i = 0; i < joints; i++)
-        tree[i] = (int32_t)above[i];
-    for (npy_intp i = 0; i < n; i++) {
-        for (int j = 0; j < 4; j++)
-            if (chain[4 * i + j] < 0 || chain[4 * i + j] >= joints) {
-                PyErr_Format(PyExc_ValueError, "legs must hold joints below %zd", (Py_ssize_t)joints);
-                goto done;
-            }
-        leg[i] = (pfnn_leg){chain[4 * i], chain[4 * i + 1], chain[4 * i + 2], chain[4 * i + 3], {0}};
-        memcpy(leg[i].offset, sole + 3 * i, sizeof leg[i].offset);
-        down[i] = touches[i] != 0;
-    }
-    pfnn_skeleton skeleton = {joints, tree, bones};
-    pfnn_error error;
-    if (pfnn_skeleton_check(&skeleton, &error) != PFNN_OK) {
-        pfnnc_raise(&error);
-        goto done;
-    }
-    pfnn_lock_feet(lock, q, &skeleton, place, leg, (size_t)n, down, dt, radius, halflife, workspace);
-    result = Py_None;
-    Py_INCREF(result);
-done:
-    free(workspace);
-    return result;
+PyDoc_STRVAR(grip_doc, "grip(places, rotations, yaw, parents, offsets, root, legs, soles, contacts, grip, dt)\n--\n\n"
+                       "(x, z) that the root moves; places (n, 3) of the soles are changed in place. rotations (joints, 4) are those\n"
+                       "of a root at yaw 0: it is turned here, since NumPy's cosine is not quite the core's. contacts (n,) float64;\n"
+                       "the others as of lock_feet.");
+
+static PyObject *grip(PyObject *self, PyObject *arguments)
+{
+    PyObject *places, *rotations, *parents, *offsets, *root, *legs, *soles, *contacts;
+    double yaw, share, dt, by[2];
+    figure f;
+
+    (void)self;
+    if (!PyArg_ParseTuple(arguments, "OOdOOOOOOdd:grip", &places, &rotations, &yaw, &parents, &offsets, &root, &legs, &soles,
+                          &contacts, &share, &dt))
+        return NULL;
+    npy_intp n = size_of(contacts), joints = size_of(parents);
+    double *last = data_of(places, NPY_DOUBLE, n * 3, true, "places");
+    const double *q = last ? data_of(rotations, NPY_DOUBLE, joints * 4, false, "rotations") : NULL;
+    const double *place = q ? data_of(root, NPY_DOUBLE, 3, false, "root") : NULL;
+    const double *touches = place ? data_of(contacts, NPY_DOUBLE, n, false, "contacts") : NULL;
+    if (!touches || !take_figure(&f, parents, offsets, legs, soles, n))
+        return NULL;
+    memcpy(f.turned, q, (size_t)joints * 4 * sizeof *q);
+    pfnn_quat_mul(f.turned, (const double[4]){cos(0.5 * yaw), 0.0, sin(0.5 * yaw), 0.0}, f.turned);
+    pfnn_grip(by, last, f.turned, &f.skeleton, place, f.legs, (size_t)n, touches, share, dt, f.workspace);
+    free(f.workspace);
+    return Py_BuildValue("(dd)", by[0], by[1]);
 }
 
 static PyMethodDef functions[] = {
@@ -162,6 +218,7 @@ static PyMethodDef functions[] = {
     {"control_step", control_step, METH_VARARGS, step_doc},
     {"two_bone_ik", two_bone_ik, METH_VARARGS, ik_doc},
     {"lock_feet", lock_feet, METH_VARARGS, lock_doc},
+    {"grip", grip, METH_VARARGS, grip_doc},
     {NULL, NULL, 0, NULL},
 };
 

@@ -6,6 +6,7 @@
  */
 #include "binding.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -538,6 +539,26 @@ static PyObject *rollout_follow(PyObject *object, PyObject *arguments)
     Py_RETURN_NONE;
 }
 
+PyDoc_STRVAR(shift_doc, "_shift(character, x, z, dt)\n--\n\nMove a root over the ground after a frame of dt seconds.");
+
+static PyObject *rollout_shift(PyObject *object, PyObject *arguments)
+{
+    Rollout *self = (Rollout *)object;
+    Py_ssize_t character;
+    double by[2], dt;
+
+    if (need_open(self) || !PyArg_ParseTuple(arguments, "nddd:_shift", &character, &by[0], &by[1], &dt))
+        return NULL;
+    if (character < 0 || character >= (Py_ssize_t)self->characters || !isfinite(by[0]) || !isfinite(by[1]) || !(dt > 0.0)) {
+        PyErr_SetString(PyExc_ValueError, "there is no such character, way or time");
+        return NULL;
+    }
+    lock_rollout(self);
+    pfnn_rollout_shift(self->rollout, (size_t)character, by, dt);
+    PyThread_release_lock(self->lock);
+    Py_RETURN_NONE;
+}
+
 PyDoc_STRVAR(want_doc, "_want(character, wanted)\n--\n\nwanted (times, 3): x, z, yaw in the world.");
 
 static PyObject *rollout_want(PyObject *object, PyObject *arguments)
@@ -676,6 +697,7 @@ static PyMethodDef rollout_methods[] = {
     {"step", (PyCFunction)(void (*)(void))rollout_step, METH_FASTCALL | METH_KEYWORDS, step_doc},
     {"_run", rollout_run, METH_VARARGS, run_doc},
     {"_follow", rollout_follow, METH_VARARGS, follow_doc},
+    {"_shift", rollout_shift, METH_VARARGS, shift_doc},
     {"_want", rollout_want, METH_VARARGS, want_doc},
     {"_root", rollout_root, METH_O, root_doc},
     {"_foreseen", rollout_foreseen, METH_O, foreseen_doc},

@@ -45,6 +45,7 @@ static struct {
     bool foresees, locking;
     pfnn_leg legs[MOST_LEGS];
     pfnn_foot_lock locks[MOST_LEGS];
+    double soles[3 * MOST_LEGS];
     size_t n_legs;
     void *y, *workspace;
     double *row;    /* (dim) of features */
@@ -247,6 +248,18 @@ static void lock_feet(pose *p)
     pfnn_lock_feet(me.locks, p->rotations, &me.skeleton, p->root, me.legs, me.n_legs, down, me.frame, 0.15, 0.08, me.bench);
 }
 
+/* move the root by what standing feet have slid, or with a grip of 0 only find them */
+static void hold_ground(pose *p, double grip)
+{
+    double contacts[MOST_LEGS], by[2], yaw, phase;
+    for (size_t i = 0; i < me.n_legs; i++)
+        contacts[i] = me.row[me.layout.contacts + (int32_t)i];
+    pfnn_grip(by, me.soles, p->rotations, &me.skeleton, p->root, me.legs, me.n_legs, contacts, grip, me.frame, me.bench);
+    pfnn_rollout_shift(me.rollout, 0, by, me.frame);
+    pfnn_rollout_root(me.rollout, 0, p->root, &yaw, &phase);
+    memcpy(p->velocity, pfnn_rollout_velocity(me.rollout), sizeof p->velocity);
+}
+
 /* what is shown: between the last two frames */
 static void show(void)
 {
@@ -307,6 +320,7 @@ static pfnn_status frame(const pfnn_command *command)
     me.before = me.now;
     me.now = old;
     read_pose(&me.now);
+    hold_ground(&me.now, 1.0); /* as Controller has it */
     if (me.locking)
         lock_feet(&me.now);
     return PFNN_OK;
@@ -324,6 +338,7 @@ static pfnn_status start(const double *numbers, size_t count, size_t length)
     pfnn_rollout_start(me.rollout, numbers + 5 + past, numbers, numbers + 1, numbers + 4, past ? numbers + 5 : NULL);
 
     read_pose(&me.now);
+    hold_ground(&me.now, 0.0);
     double root[3] = {me.now.root[0], me.now.root[2], me.now.yaw}, velocity[2] = {me.now.velocity[0], me.now.velocity[2]};
     pfnn_control_start(&me.control, root, velocity);
     for (size_t i = 0; i < me.steering.times; i++)
