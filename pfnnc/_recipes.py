@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 import numpy as np
 
 from . import _augment, _check
-from ._steps import runs
+from ._body import runs
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map

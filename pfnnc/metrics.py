@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from . import _check
-from ._steps import runs
+from ._body import runs
 from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map, quat_yaw
 
 __all__ = [

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ._body import Body, ancestors, make_body, mended, sound_pieces
 from ._check import integer, option
-from ._steps import LONGEST_STEP, Body, Swing, ancestors, find_stances, find_swings, make_body, mended, sound_pieces
+from ._steps import LONGEST_STEP, Swing, find_stances, find_swings
 from .phase import extract_phase_from_root_y, find_cycles
 from .skeleton import Clip, Skeleton
 

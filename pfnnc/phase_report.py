@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ._body import make_body
 from ._check import path as checked_path
 from ._files import written_whole
-from ._steps import make_body
 from .phase import cycle_statistics, drop_outlier_cycles, phase_histogram
 from .phase_files import save_labels, save_phase
 from .phase_label import Labels, find_joints, label_phase

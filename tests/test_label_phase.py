@@ -8,7 +8,7 @@ import pytest
 from conftest import shared
 
 import pfnnc
-from pfnnc._steps import SMOOTHING, _windows, make_body, smooth, sound_pieces, speed_noise, speed_of
+from pfnnc._body import SMOOTHING, make_body, smooth, sound_pieces, speed_noise, speed_of, windows
 
 WALKS = [
     ("walk", {}),
@@ -265,8 +265,8 @@ def test_filters_are_the_plain_ones():
     for n, width in ((10, 1), (10, 10), (1000, 64), (1000, 65)):
         x = rng.normal(size=n)
         plain = np.lib.stride_tricks.sliding_window_view(x, width)
-        np.testing.assert_array_equal(_windows(x, width, np.maximum), plain.max(axis=1))
-        np.testing.assert_array_equal(_windows(x, width, np.minimum), plain.min(axis=1))
+        np.testing.assert_array_equal(windows(x, width, np.maximum), plain.max(axis=1))
+        np.testing.assert_array_equal(windows(x, width, np.minimum), plain.min(axis=1))
     x = np.cumsum(rng.normal(size=(3000, 2)), axis=0)
     for width in (2.0, 400.0):  # by sums and by Fourier transforms
         at, radius = 1700, int(3 * width)
