@@ -144,11 +144,18 @@ def speed_noise(body: Body) -> float:
 
     From fourth differences, and from the calmest third of them: a foot that stands, slides or rolls has nothing else.
     """
-    curve = np.abs(np.diff(body.ankles, n=4, axis=0)).reshape(-1) / body.leg
-    if len(curve) == 0:
-        return 0.0
-    slope = np.convolve(gaussian(SMOOTHING * body.fps, len(body.ankles) - 1), [0.5, 0.0, -0.5])
-    return deviation(curve, 70) * float(np.linalg.norm(slope)) * body.fps
+    slope = np.convolve(gaussian(SMOOTHING * body.fps, max(len(body.ankles) - 1, 0)), [0.5, 0.0, -0.5])
+    return _noise(body.ankles, body) * float(np.linalg.norm(slope)) * body.fps
+
+
+def ankle_noise(body: Body) -> np.ndarray:
+    """legs, (2,): likewise, of the ankles' positions, a coordinate over the ground and the height."""
+    return np.array([_noise(body.ankles[..., [0, 2]], body), _noise(body.ankles[..., 1], body)])
+
+
+def _noise(points: np.ndarray, body: Body) -> float:
+    differences = np.abs(np.diff(points, n=4, axis=0)).reshape(-1) / body.leg
+    return deviation(differences, 70) if len(differences) else 0.0
 
 
 # ---- glitches ---------------------------------------------------------------------------------

@@ -8,27 +8,33 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
-from ._body import SMOOTHING, SWING_TOP, Body, deviation, runs, smooth, speed_noise, speed_of, windows
+from ._body import SMOOTHING, SWING_TOP, Body, ankle_noise, deviation, runs, smooth, speed_noise, speed_of, windows
 
-WIDER = (1.0, 1.2, 1.4, 1.7, 2.0)  # times that, for noise
+WIDER = (1.0, 1.2, 1.4, 1.7, 2.0)  # times SMOOTHING, for noise
 QUIET = 0.005  # share of a swing's top speed that noise may have before its filter gets wider
-SWING_LEAD = 0.2  # legs/s by which the swinging foot is faster than the other one
-SWING_REACH = (0.05, 0.12)  # legs from lift to strike, likewise: less is a shifted foot, a kick on the spot
-SWING_RISE = 0.35  # legs above the other foot that a swing may end, as on stairs: more is a kick that stops at its top
+HIDDEN = (0.5, 1.5)  # times that share, between which a landing takes the place of the line through the braking
+SWING_LEAD = 0.23  # legs/s by which the swinging foot is faster than the other one
+SWING_REACH = (0.05, 0.14)  # legs from lift to strike, of a weak and a clear swing: less is a shifted foot, a kick on the spot
+SWING_RISE = 0.35  # legs above the other foot where a swing may begin and end, as on stairs: more is a kick, up or back
 STRAIGHT = 0.3  # of the way of a swing that leads from lift to strike: a kick comes back
+TOGETHER = 0.85  # of that way that the other foot goes along: a run has up to 0.75, more is a jump
 CUT_TOP = 0.3  # of the usual top speed that a swing has at least which the first frame cuts: slower, the foot was down
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
-LONGEST_BRAKING = 0.08  # s from the lower of them to the strike
+LONGEST_BRAKING = 0.1  # s from the lower of them to the strike
 BRAKING_LAG = (0.48, -0.0018, 0.2)  # by how much that line ends late: times the filter's width squared over the time
 # between those speeds, plus s, plus frames, as made clips tell, whose strikes are known exactly
+LANDING = (1.6, 0.2, 0.25)  # what belongs to a landing: times its time since the top speed; after it so much of the swing, at
+# most so many s, for which the ankle rests
+LANDING_NEAR = 0.06  # s on either side of the end of braking in which it is looked for
+LANDING_RATE = 120  # frames a second that are enough for it
 SIGNS_AROUND = 0.25  # s on either side of the end of braking in which the other signs of a strike lie
 TOES_LOW = 0.2  # share of the toes' way down that is left where they count as down
-NEAR = 5  # steps on either side that belong to the same gait
+NEAR = 6  # steps on either side that belong to the same gait
 LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
-OTHER_GAIT = (0.001, 6.0)  # a distance between signs is really another one where it is off by more than jitter squared
+OTHER_GAIT = (0.002, 8.0)  # a distance between signs is really another one where it is off by more than jitter squared
 # over this many s, or this many times the jitter
-FARTHEST_OFF = 0.15  # cycles that a sign can be off
+FARTHEST_OFF = 0.19  # cycles that a sign can be off
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
 STANCE_SPEED = (0.15, 0.25)  # shares of the swings' top speed at which a stance begins and ends
 STANCE_HEIGHT = (0.06, 0.1)  # legs above where the joint rests, likewise
@@ -41,6 +47,7 @@ class Swing:
 
     foot: int
     lift: float  # where it begins to move
+    peak: float  # where it is fastest
     strike: float
     top: float  # legs/s, its greatest speed
     steadiness: float  # 0..1: how much slower the other foot is
@@ -88,7 +95,7 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     it completes the alternation of two clear ones of the other foot.
     """
     frames = len(body.pelvis)
-    signals, noise = {1.0: _signals(body)}, speed_noise(body)
+    signals, noise, jitter = {1.0: _signals(body)}, speed_noise(body), ankle_noise(body)
     speed, middle = signals[1.0].speed, signals[1.0].middle
     lead = smooth(speed[:, 0] - speed[:, 1], SMOOTHING * body.fps)
 
@@ -98,13 +105,16 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     for k, (start, stop, foot) in enumerate(stretches):
         limit = stretches[k + 1][1] if k + 1 < len(stretches) else frames
         low, high = max(start - around, 0), min(max(limit, stop), stop + around)
-        share = noise / max(float(middle[start:stop, foot].max()), 1e-9)
-        wider = min(WIDER, key=lambda factor: abs(factor - (share / QUIET) ** (2 / 3)))
+        share = noise / max(float(middle[start:stop, foot].max()), 1e-9) / QUIET
+        wider = min(WIDER, key=lambda factor: abs(factor - share ** (2 / 3)))
         if wider not in signals:
             signals[wider] = _signals(body, wider)
         swing = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
         if swing is not None:
             found.append(swing)
+            hidden = float(np.clip((share - HIDDEN[0]) / (HIDDEN[1] - HIDDEN[0]), 0, 1))
+            if hidden > 0:
+                swing[1][0] += hidden * (_landing(body, *swing, jitter) - swing[1][0])
         elif stop + SAME_SWING * body.fps < frames:  # not one that the last frame cuts
             rise = signals[1.0].toes[start:stop, foot, 1] - signals[1.0].toes[start:stop, 1 - foot, 1]
             kicks[start:stop] = rise.max() > SWING_RISE * body.leg
@@ -150,10 +160,14 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
         return None
     lifted = np.flatnonzero(middle[:peak] < FALL[1] * top)
     lift, whole = (int(lifted[-1]), True) if len(lifted) else (0, shift > 0)
-    way = np.diff(s.ankles[lift : landed + 1, foot], axis=0) / body.leg
-    reach, length = float(np.linalg.norm(way.sum(axis=0))), float(np.linalg.norm(way, axis=1).sum())
-    rise = float(s.toes[landed, foot, 1] - s.toes[landed, 1 - foot, 1]) / body.leg
-    if (whole and reach < SWING_REACH[0]) or reach < STRAIGHT * length or rise > SWING_RISE:
+    ways = np.diff(s.ankles[lift : landed + 1], axis=0) / body.leg
+    way, others = ways.sum(axis=0)[[foot, 1 - foot]]
+    reach, length = float(np.linalg.norm(way)), float(np.linalg.norm(ways[:, foot], axis=1).sum())
+    rises = (s.toes[:, foot, 1] - s.toes[:, 1 - foot, 1]) / body.leg
+    rise = float(max(rises[landed], rises[lift] if whole else 0))
+    if reach < STRAIGHT * length or rise > SWING_RISE:
+        return None
+    if whole and (reach < SWING_REACH[0] or way @ others > TOGETHER * reach**2):
         return None
     clear = top >= SWING_TOP[1] and (reach >= SWING_REACH[1] or not whole)
 
@@ -161,7 +175,7 @@ def _swing(s: _Signals, body: Body, start: int, stop: int, foot: int, shift: int
     own, other = (float(s.speed[start:stop, k].mean()) for k in (foot, 1 - foot))
     steady = 1.0 - min(other / max(own, 1e-9), 1.0)
     signs = np.array([end, even, *_other_signs(s, body.fps, foot, end)]) + shift
-    return Swing(foot, float(lift + shift), end + shift, top, steady, clear), signs
+    return Swing(foot, float(lift + shift), float(peak + shift), end + shift, top, steady, clear), signs
 
 
 def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, late: int, landed: int) -> tuple[float, float]:
@@ -183,6 +197,43 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
     return end - lag, end if even is None else _crossing(excess, even, 0.0)
+
+
+def _landing(body: Body, swing: Swing, signs: np.ndarray, noise: np.ndarray) -> float:
+    """Where a foot comes to rest whose braking hides in ``noise`` (legs, of an ankle over the ground and in height).
+
+    The ankle's way down from its top speed is a cubic over the ground and a quartic in height that end in rest: the time at
+    which they leave the least squares. It sees far more than the last moment, and the height, which noise in the joints'
+    rotations moves least; at a slow step it errs by half of what a line through the filtered speed does.
+    """
+    end = float(signs[0])
+    back = LANDING[0] * (end - swing.peak)
+    rest = min(LANDING[1] * (end - swing.lift), LANDING[2] * body.fps)
+    first, stop = max(int(end - back), 0), min(int(end + rest) + 2, len(body.ankles))
+    every = max(int(body.fps / LANDING_RATE), 1)
+    frames = _means(np.arange(first, stop, dtype=np.float64), every)
+    ankle = _means(body.ankles[first:stop, swing.foot], every) / body.leg
+    if len(ankle) < 8:
+        return end
+    way = (ankle[-1] - ankle[0])[[0, 2]]
+    ground = ankle[:, [0, 2]] @ (way / max(float(np.hypot(*way)), 1e-9))
+    least = max(float(noise.max()), 1e-9)
+    tracks = np.stack([ground, ankle[:, 1]], axis=1) / np.maximum(noise, 0.1 * least)
+    tracks -= tracks.mean(axis=0)
+
+    # one basis a candidate: 1, u^2, u^3, u^4 of the time u that is left to it
+    near = int(np.ceil(min(LANDING_NEAR * body.fps, 0.5 * back) / (0.5 * every)))
+    candidates = end + 0.5 * every * np.arange(-near, near + 1)
+    left = np.maximum(candidates[:, None] - frames, 0) / max(back, 1.0)
+    basis = np.linalg.qr(np.stack([np.ones_like(left), left**2, left**3, left**4], axis=2))[0]
+    explained = (basis.transpose(0, 2, 1) @ tracks) ** 2
+    best = _top(explained[:, :3, 0].sum(axis=1) + explained[:, :, 1].sum(axis=1))
+    return float(candidates[0]) + 0.5 * every * best
+
+
+def _means(x: np.ndarray, every: int) -> np.ndarray:
+    """Of ``every`` neighbours along axis 0."""
+    return x if every == 1 else x[: len(x) // every * every].reshape(-1, every, *x.shape[1:]).mean(axis=1)
 
 
 def _other_signs(s: _Signals, fps: float, foot: int, strike: float) -> tuple[float, float, float]:
@@ -316,7 +367,7 @@ def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
         least = start + int(np.argmin(ahead[start:stop]))
         turned = slope[min(least, frames - 2)] < 0.6 * slope.max()  # at the clip's edge too: not just cut
         if turned and ahead[at] - ahead[least] > 2 * SWING_REACH[1] * body.leg:
-            other = Swing(1 - swing.foot, least + later, least + later, swing.top, 0.5 * swing.steadiness, True)
+            other = Swing(1 - swing.foot, least + later, least + later, least + later, swing.top, 0.5 * swing.steadiness, True)
             found.append(other)
     return sorted(found, key=lambda swing: swing.strike)
 

@@ -13,7 +13,7 @@ from .skeleton import Clip, Skeleton
 
 __all__ = ["Labels", "label_phase"]
 
-LONGEST_REST = 0.6  # s from a strike to the next lift, likewise
+LONGEST_REST = 1.0  # s from a strike to the next lift: what such a step has left beside its swing
 SHORTEST_STEP = 0.12  # s; feet that strike closer together jump
 LEAST_CONFIDENCE = 0.01  # of a step, so that 0 means no phase
 BEYOND = 0.7  # cycles that the phase goes on before the first and after the last strike of a walk
