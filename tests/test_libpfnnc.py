@@ -2,20 +2,18 @@
 
 import math
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT, needs
 from reference_network import forward as forward_float64
 from test_network import KINDS, data, make
 
 import pfnnc
 from pfnnc import _store
 from pfnnc.synthesis import Rollout, begin
-
-ROOT = Path(__file__).resolve().parents[1]
 
 FORWARD = r"""
 #include "pfnnc.h"
@@ -54,15 +52,6 @@ int main(int count, char **arguments)
 """
 
 
-@pytest.fixture(scope="module")
-def library():
-    for tool in ("make", "cc"):
-        if not shutil.which(tool):
-            pytest.skip(f"needs {tool}")
-    subprocess.run(["make", "-s", "lib"], cwd=ROOT, check=True, capture_output=True)
-    return ROOT / "build" / "lib"
-
-
 def build(source: Path, program: Path, library: Path) -> Path:
     command = [
         "cc",
@@ -91,8 +80,7 @@ def run(program, *arguments, text=""):
 
 def test_the_header_is_c_and_cpp(tmp_path):
     for compiler, language in (("cc", "c"), ("c++", "c++")):
-        if not shutil.which(compiler):
-            pytest.skip(f"needs {compiler}")
+        needs(compiler)
         command = [compiler, "-x", language, "-Wall", "-Wextra", "-Werror", "-fsyntax-only", str(ROOT / "csrc/core/pfnnc.h")]
         subprocess.run(command, check=True)
     (tmp_path / "all.cpp").write_text('#include "pfnnc.h"\nint main() { return pfnn_isa_name()[0] == 0; }\n')
@@ -122,8 +110,7 @@ def test_c_computes_the_same_bits(tmp_path, forward, kernel, activation):
 @pytest.fixture(scope="module")
 def forward_arm64(tmp_path_factory):
     """The same program for AArch64: the core's C and NEON paths, compiled for another processor."""
-    if not shutil.which("aarch64-linux-gnu-gcc") or not shutil.which("qemu-aarch64"):
-        pytest.skip("needs a C compiler for AArch64 and qemu-user to run what it makes")
+    needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
     folder = tmp_path_factory.mktemp("arm64")
     (folder / "forward.c").write_text(FORWARD)
     options = "-std=c11 -O1 -ffp-contract=off -Wall -Wextra -Werror -static -pthread".split()
@@ -229,10 +216,9 @@ def test_a_character_in_c_walks_as_in_python(tmp_path, library, preset):
 CHECK = ["error", "forward", "kernel", "kernel_neon", "kernel_portable", "cpu", "network", "shares", "thread", "crowd"]
 
 
+@pytest.mark.slow
 def test_the_forward_pass_on_aarch64(tmp_path):
-    for tool in ("aarch64-linux-gnu-gcc", "qemu-aarch64"):
-        if not shutil.which(tool):
-            pytest.skip(f"needs {tool}: a compiler for AArch64 and an emulator of it")
+    needs("aarch64-linux-gnu-gcc", "qemu-aarch64")
     sources = [ROOT / "csrc/tests/check_network.c", *(ROOT / f"csrc/core/{name}.c" for name in CHECK)]
     command = ["aarch64-linux-gnu-gcc", "-static", "-std=c11", "-O2", "-ffp-contract=off", f"-I{ROOT / 'csrc/core'}", *sources]
     subprocess.run([*command, "-lm", "-lpthread", "-o", tmp_path / "check"], check=True)
@@ -256,8 +242,7 @@ def sanitized(source, folder):
 @pytest.mark.slow
 def test_edges_of_the_c_interface_under_sanitizers(tmp_path):
     """Sizes of 0, below 0 and huge; and every byte of the tables of two kinds of file, with the checksum put right."""
-    if not shutil.which("cc"):
-        pytest.skip("needs cc")
+    needs("cc")
     program, walk = sanitized(ROOT / "csrc/tests/check_edges.c", tmp_path), pfnnc.make_gait_clip("walk", seconds=4)
     make(3, 2, 4, 4).save(tmp_path / "network")
     quick = {"hidden": 4, "epochs": 0, "progress": False}

@@ -3,12 +3,11 @@
 import ctypes
 import json
 import re
-import shutil
 import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT, browse, needs
 from numpy.testing import assert_allclose
 from test_viewer import Page
 
@@ -18,7 +17,6 @@ from pfnnc.cli import main
 from pfnnc.viewer import write_play_page
 from pfnnc.viewer.play import demo_model, legs_of, page_data, speeds_of, start_numbers, start_of
 
-ROOT = Path(__file__).resolve().parents[1]
 LOG = [  # dt, wanted x and z in m/s, facing or None
     *[(1 / 60, 0.0, 1.3, None)] * 60, *[(1 / 144, 1.2, 0.0, None)] * 70, *[(0.05, -0.5, 1.0, 0.3)] * 10,
     *[(1 / 30, 0.0, 0.0, None)] * 15,
@@ -140,8 +138,7 @@ const bytes = (text) => new Uint8Array(Buffer.from(text, "base64")).buffer;
 
 @pytest.mark.parametrize("lock", [False, True])
 def test_webassembly_steps_as_python_does(tmp_path, model, lock):
-    if not shutil.which("node"):
-        pytest.skip("needs Node")
+    needs("node")
     (tmp_path / "driver.js").write_text(DRIVER)
     (tmp_path / "log.json").write_text(json.dumps({"data": page_data(model, ""), "log": LOG, "lock": lock}))
     player = ROOT / "pfnnc" / "viewer" / "player.js"
@@ -157,19 +154,15 @@ def test_webassembly_steps_as_python_does(tmp_path, model, lock):
     assert "the model is no motion-model file" in shown["troubles"][3]
 
 
-def test_c_steps_as_python_does_to_the_bit(tmp_path, model):
-    for tool in ("make", "cc"):
-        if not shutil.which(tool):
-            pytest.skip(f"needs {tool}")
-    subprocess.run(["make", "-s", "lib"], cwd=ROOT, check=True, capture_output=True)
-    library, folder = tmp_path / "player.so", ROOT / "csrc"
+def test_c_steps_as_python_does_to_the_bit(tmp_path, model, library):
+    player, folder = tmp_path / "player.so", ROOT / "csrc"
     subprocess.run(
         ["cc", "-std=c11", "-O2", "-ffp-contract=off", "-fPIC", "-shared", "-Wall", "-Wextra", "-Wshadow", "-Werror",
-         f"-I{folder / 'core'}", folder / "wasm" / "player.c", ROOT / "build" / "lib" / "libpfnnc.a", "-lm", "-pthread",
-         "-o", library],
+         f"-I{folder / 'core'}", folder / "wasm" / "player.c", library / "libpfnnc.a", "-lm", "-pthread",
+         "-o", player],
         check=True,
     )  # fmt: skip
-    core = ctypes.CDLL(str(library))
+    core = ctypes.CDLL(str(player))
     for name in ("player_points", "player_shown"):
         getattr(core, name).restype = ctypes.POINTER(ctypes.c_double)
     core.player_error.restype = ctypes.c_char_p
@@ -194,6 +187,14 @@ def test_c_steps_as_python_does_to_the_bit(tmp_path, model):
 
 # ---- a browser
 
+# A browser's virtual time does not wait for a core that is compiled beside it: here it is compiled on the spot.
+AT_ONCE = """<script>
+WebAssembly.instantiate = async (bytes, imports) => {
+  const module = new WebAssembly.Module(bytes);
+  return { module, instance: new WebAssembly.Instance(module, imports) };
+};
+</script>"""
+
 KEYS = """<script>
 function key(code, down) {
   document.dispatchEvent(new KeyboardEvent(down ? "keydown" : "keyup", { code, bubbles: true }));
@@ -217,21 +218,12 @@ ready.then(() => {
 
 
 def test_keys_in_a_browser(tmp_path, page):
-    browser = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-    if browser is None:
-        pytest.skip("needs Chromium")
     held = tmp_path / "held.html"
-    held.write_text(page.read_text("utf-8").replace("</body>", KEYS), "utf-8")
+    held.write_text(page.read_text("utf-8").replace("<body>", f"<body>{AT_ONCE}").replace("</body>", KEYS), "utf-8")
     kept = ROOT / "build"
     kept.mkdir(exist_ok=True)
-    options = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1200,760"]
-    options = [browser, *options, "--virtual-time-budget=4000", f"--user-data-dir={tmp_path / 'profile'}"]
-    for _ in range(3):  # virtual time does not wait for a core that a busy machine compiles slowly
-        ran = subprocess.run([*options, "--dump-dom", held.as_uri()], capture_output=True, text=True, timeout=300)
-        found = re.search(r"<title>(\{.*?\})</title>", ran.stdout, re.S)
-        if found:
-            break
-    assert found, ran.stdout[:500] + ran.stderr[-1000:]
+    found = re.search(r"<title>(\{.*?\})</title>", written := browse(tmp_path, held, "--dump-dom"), re.S)
+    assert found, written[:500]
     shown = json.loads(found.group(1))
     assert shown["trouble"] == ""
     begun, stood, walked, jogged, turned, stopped = np.array(shown["places"])
@@ -241,5 +233,5 @@ def test_keys_in_a_browser(tmp_path, page):
     assert turned[0] - jogged[0] < -2.5  # the right hand of someone who looks along +z is at -x
     assert np.hypot(*stopped[3:]) < 0.1
     print(f"in the browser: {shown['ms']:.3f} ms a step")
-    subprocess.run([*options, f"--screenshot={kept / 'play.png'}", held.as_uri()], capture_output=True, timeout=300)
+    browse(tmp_path, held, "--window-size=1200,760", f"--screenshot={kept / 'play.png'}")
     assert (kept / "play.png").read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"

@@ -4,6 +4,7 @@ import copy
 import csv
 import math
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
@@ -782,7 +783,8 @@ def test_early_stopping_and_best_checkpoint(tmp_path):
 @pytest.mark.parametrize("with_tqdm", [True, False])
 def test_progress_shows_loss_and_shares(capfd, monkeypatch, with_tqdm):
     if with_tqdm:
-        pytest.importorskip("tqdm", reason="needs tqdm")
+        tqdm = pytest.importorskip("tqdm", reason="needs tqdm")
+        monkeypatch.setattr("tqdm.tqdm", partial(tqdm.tqdm, disable=False))  # whatever TQDM_DISABLE says
     else:
         monkeypatch.setitem(sys.modules, "tqdm", None)
     Trainer(network(), batch_size=20).fit(windows(), epochs=2, progress=True)

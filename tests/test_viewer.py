@@ -3,12 +3,11 @@
 import base64
 import json
 import re
-import shutil
-import subprocess
 from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from conftest import browse
 from numpy.testing import assert_allclose
 
 from pfnnc import Clip, Skeleton, evaluate, make_gait_clip
@@ -185,16 +184,8 @@ def test_gif(tmp_path, walk):
     assert not (tmp_path / "b.gif").exists()
 
 
-def browser():
-    for name in ("chromium", "chromium-browser", "google-chrome"):
-        if shutil.which(name):
-            return [name, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
-    pytest.skip("needs Chromium or Chrome on the path")
-
-
 @pytest.mark.slow
 def test_it_runs_in_a_browser(tmp_path, walk):
-    run = browser()
     page = tmp_path / "a.html"
     write_page(page, [walk.clip, walk.clip], titles=["one", "two"], phases=[walk.phase] * 2, contacts=[walk.contacts] * 2)
     text = page.read_text("utf-8")
@@ -203,18 +194,12 @@ def test_it_runs_in_a_browser(tmp_path, walk):
         "setTimeout(() => { document.title += ' ' + byId('clock').textContent; }, 300);</script>"
     )
     page.write_text(text.replace("<body>", "<body>" + probe), "utf-8")
-    options = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000"]
-    dump = subprocess.run(
-        [*run, *options, "--dump-dom", f"file://{page}#t=1.5"], capture_output=True, text=True, timeout=120
-    ).stdout
+    dump = browse(tmp_path, f"{page.as_uri()}#t=1.5", "--dump-dom")
     title = re.search("<title>(.*?)</title>", dump).group(1)
     assert title == "one and two 1.50 s of 2.00 s"
     assert "frame 46 of 61 at 30 fps" in dump
     shot = tmp_path / "a.png"
-    subprocess.run(
-        [*run, *options, "--window-size=1000,700", f"--screenshot={shot}", f"file://{page}#t=1.5"],
-        capture_output=True, timeout=120, check=True,
-    )  # fmt: skip
+    browse(tmp_path, f"{page.as_uri()}#t=1.5", "--window-size=1000,700", f"--screenshot={shot}")
     image = pytest.importorskip("matplotlib.image").imread(shot)[..., :3]
     blue = (image[..., 2] > image[..., 0] + 0.25)[:, :490].sum()
     orange = (image[..., 0] > image[..., 2] + 0.25)[:, 510:].sum()
@@ -223,7 +208,6 @@ def test_it_runs_in_a_browser(tmp_path, walk):
 
 @pytest.mark.slow
 def test_keys_in_a_browser(tmp_path, walk):
-    run = browser()
     page = tmp_path / "k.html"
     write_page(page, walk.clip)
     probe = """<script>setTimeout(() => {
@@ -239,8 +223,7 @@ def test_keys_in_a_browser(tmp_path, walk):
         document.title = JSON.stringify(said);
       }, 300);</script>"""
     page.write_text(page.read_text("utf-8").replace("<body>", "<body>" + probe), "utf-8")
-    options = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"]
-    dump = subprocess.run([*run, *options], capture_output=True, text=True, timeout=120).stdout
+    dump = browse(tmp_path, page, "--dump-dom")
     said = json.loads(re.search("<title>(.*?)</title>", dump).group(1))
     assert [row[1] for row in said[:3]] == [31, 30, 29] and [row[0] for row in said[3:6]] == [True, False, True]
     assert all(row[2] for row in said[:6])
@@ -249,7 +232,6 @@ def test_keys_in_a_browser(tmp_path, walk):
 
 @pytest.mark.slow
 def test_votes_in_a_browser(tmp_path, walk):
-    run = browser()
     page = tmp_path / "t.html"
     write_trials(page, [(walk.clip, walk.clip.mirror())] * 2, test="x", question="which?")
     text = page.read_text("utf-8")
@@ -261,8 +243,7 @@ def test_votes_in_a_browser(tmp_path, walk):
         "document.title = JSON.stringify(said) + byId('download').hidden; }, 300);</script>"
     )
     page.write_text(text.replace("<body>", "<body>" + probe), "utf-8")
-    options = [f"--user-data-dir={tmp_path / 'profile'}", "--virtual-time-budget=2000", "--dump-dom", f"file://{page}"]
-    dump = subprocess.run([*run, *options], capture_output=True, text=True, timeout=120).stdout
+    dump = browse(tmp_path, page, "--dump-dom")
     assert re.search("<title>(.*?)</title>", dump).group(1) == '[[1,"A"],[2,"same"]]false'
 
 
