@@ -232,13 +232,9 @@ class _Reader:
         self.get("model", "activation", _option("relu", "elu"))
         self.get("model", "init", _option("article", "he"))
         self.get("model", "beta", _positive)
-        defaults = {n: p.default for n, p in inspect.signature(Trainer).parameters.items() if n in _checked_names()}
-        self._named("training", lambda: _checked(**{**defaults, **training}))
+        defaults = {name: parameter.default for name, parameter in inspect.signature(Trainer).parameters.items()}
+        self._named("training", lambda: _checked({**defaults, **training}))
         return features | windows | model | training
-
-
-def _checked_names() -> set[str]:
-    return set(TRAINING) | {"seed", "t_max", "fps", "avg_stride"}
 
 
 def _plain(value):

@@ -24,9 +24,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -168,38 +169,11 @@ class Trainer:
         average: float = 0.0,
         rotation_loss: str = "component",
     ):
+        given = dict(locals())  # the plain options are named once, in the signature
         if not isinstance(model, SimplifiedPFNN):
             raise TypeError(f"model must be a SimplifiedPFNN, got {type(model).__name__}")
         self._model = model
-        self._options = _checked(
-            lr=lr,
-            weight_decay=weight_decay,
-            betas=betas,
-            eps=eps,
-            t_max=t_max,
-            eta_min=eta_min,
-            velocity_weight=velocity_weight,
-            contact_weight=contact_weight,
-            rollout=rollout,
-            noise=noise,
-            batch_size=batch_size,
-            shuffle=shuffle,
-            seed=seed,
-            fps=fps,
-            avg_stride=avg_stride,
-            rollout_phase=rollout_phase,
-            window_noise=window_noise,
-            dropout=dropout,
-            root_weight=root_weight,
-            points_weight=points_weight,
-            phase_weight=phase_weight,
-            trajectory_weight=trajectory_weight,
-            clip_norm=clip_norm,
-            warmup=warmup,
-            schedule=schedule,
-            average=average,
-            rotation_loss=rotation_loss,
-        )
+        self._options = _checked(given)
         self._skeleton, self._feet = _one_of(skeleton, "skeleton", Skeleton), _feet(feet)
         self._spec, self._normalizer = _one_of(spec, "spec", FeatureSpec), _one_of(normalizer, "normalizer", Normalizer)
         size, dtype = model._parameters.size, model.dtype
@@ -544,35 +518,7 @@ def _feet(feet) -> tuple:
     return tuple(foot if isinstance(foot, str) else _check.integer(foot, f"feet[{i}]") for i, foot in enumerate(feet))
 
 
-def _checked(**o) -> dict:
-    """All plain options, checked, as JSON can hold them."""
-    for name in ("lr", "weight_decay", "eps", "eta_min", "contact_weight", "noise", "window_noise", "root_weight"):
-        o[name] = _check.number(o[name], name, least=0)
-    for name in ("points_weight", "phase_weight", "trajectory_weight"):
-        o[name] = _check.number(o[name], name, least=0)
-    if isinstance(o["velocity_weight"], str):
-        o["velocity_weight"] = _check.option(o["velocity_weight"], "velocity_weight", ("auto",))
-    else:
-        o["velocity_weight"] = _check.number(o["velocity_weight"], "velocity_weight", least=0)
-    o["betas"] = _betas(o["betas"])
-    o["rollout"] = _lengths(o["rollout"])
-    o["t_max"] = _whole(o["t_max"], "t_max", 1, MOST_COUNT)
-    o["warmup"] = _whole(o["warmup"], "warmup", 0, MOST_COUNT)
-    o["seed"] = _check.integer(o["seed"], "seed", least=0, most=2**64 - 1)
-    o["shuffle"] = _check.flag(o["shuffle"], "shuffle")
-    o["fps"] = _check.number(o["fps"], "fps", above=0)
-    o["average"] = _below_one(o["average"], "average")
-    o["dropout"] = _below_one(o["dropout"], "dropout")
-    o["rollout_phase"] = _check.option(o["rollout_phase"], "rollout_phase", ("advance", "label"))
-    o["rotation_loss"] = _check.option(o["rotation_loss"], "rotation_loss", ROTATION_LOSSES)
-    o["schedule"] = _check.option(o["schedule"], "schedule", ("epoch", "step"))
-    for name in ("clip_norm", "avg_stride"):
-        o[name] = None if o[name] is None else _check.number(o[name], name, above=0)
-    o["batch_size"] = None if o["batch_size"] is None else _check.integer(o["batch_size"], "batch_size", least=1)
-    return o
-
-
-def _whole(value, name: str, least: int, most: int) -> int:
+def _whole(value, name: str, least: int, most: int = MOST_COUNT) -> int:
     """An integer in [least, most]; the message names the limit that was crossed."""
     return _check.integer(_check.integer(value, name, least=least), name, most=most)
 
@@ -584,17 +530,63 @@ def _below_one(value, name: str) -> float:
     return value
 
 
-def _betas(value) -> list[float]:
+def _betas(value, name: str) -> list[float]:
     if isinstance(value, (str, bytes)) or not isinstance(value, (Sequence, np.ndarray)):
-        raise TypeError(f"betas must be two numbers, got {value!r}")
+        raise TypeError(f"{name} must be two numbers, got {value!r}")
     if len(value) != 2:
-        raise ValueError(f"betas must be two numbers, got {len(value)}")
-    return [_below_one(beta, f"betas[{i}]") for i, beta in enumerate(value)]
+        raise ValueError(f"{name} must be two numbers, got {len(value)}")
+    return [_below_one(beta, f"{name}[{i}]") for i, beta in enumerate(value)]
 
 
-def _lengths(value) -> list[int]:
+def _lengths(value, name: str) -> list[int]:
     if isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, (str, bytes)):
         if len(value) < 1:
-            raise ValueError("rollout must have at least one length, got none")
-        return [_whole(k, f"rollout[{i}]", 1, MOST_STEPS) for i, k in enumerate(value)]
-    return [_whole(value, "rollout", 1, MOST_STEPS)]
+            raise ValueError(f"{name} must have at least one length, got none")
+        return [_whole(k, f"{name}[{i}]", 1, MOST_STEPS) for i, k in enumerate(value)]
+    return [_whole(value, name, 1, MOST_STEPS)]
+
+
+def _velocity_weight(value, name: str) -> float | str:
+    return _check.option(value, name, ("auto",)) if isinstance(value, str) else _not_negative(value, name)
+
+
+def _or_none(check: Callable) -> Callable:
+    return lambda value, name: None if value is None else check(value, name)
+
+
+_not_negative, _positive = partial(_check.number, least=0), partial(_check.number, above=0)
+
+OPTIONS: dict[str, Callable] = {  # the plain options of `Trainer`, and what each must be
+    "lr": _not_negative,
+    "weight_decay": _not_negative,
+    "betas": _betas,
+    "eps": _not_negative,
+    "t_max": partial(_whole, least=1),
+    "eta_min": _not_negative,
+    "velocity_weight": _velocity_weight,
+    "contact_weight": _not_negative,
+    "rollout": _lengths,
+    "noise": _not_negative,
+    "batch_size": _or_none(partial(_check.integer, least=1)),
+    "shuffle": _check.flag,
+    "seed": partial(_check.integer, least=0, most=2**64 - 1),
+    "fps": _positive,
+    "avg_stride": _or_none(_positive),
+    "rollout_phase": partial(_check.option, choices=("advance", "label")),
+    "window_noise": _not_negative,
+    "dropout": _below_one,
+    "root_weight": _not_negative,
+    "points_weight": _not_negative,
+    "phase_weight": _not_negative,
+    "trajectory_weight": _not_negative,
+    "clip_norm": _or_none(_positive),
+    "warmup": partial(_whole, least=0),
+    "schedule": partial(_check.option, choices=("epoch", "step")),
+    "average": _below_one,
+    "rotation_loss": partial(_check.option, choices=ROTATION_LOSSES),
+}
+
+
+def _checked(given: Mapping) -> dict:
+    """The plain options among these, checked, as JSON can hold them."""
+    return {name: check(given[name], name) for name, check in OPTIONS.items()}
