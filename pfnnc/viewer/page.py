@@ -43,10 +43,21 @@ def write_page(
 ) -> None:
     """Write a self-contained page that plays one or two clips side by side.
 
-    titles: one a clip, the clips' names by default. phases: for each clip (T,) cycles, NaN where there is none, or
-    None. contacts: for each clip (T, feet) bool, or None. feet: for each clip one entry a foot, left first: the
-    names or indices of its joints (an ankle, or ankle and toe); by default what the skeleton's names tell. heading:
-    the page's title.
+    Parameters
+    ----------
+    path
+    clips : Clip or one or two of them
+    titles
+        One a clip; None: the clips' names.
+    phases
+        For each clip (T,) cycles, NaN where there is none, or None.
+    contacts
+        For each clip (T, feet) bool, or None.
+    feet
+        For each clip one entry a foot, left first: the names or indices of its joints (an ankle, or ankle and toe).
+        None: what the skeleton's names tell.
+    heading : str or None
+        The page's title.
 
     Positions are kept to a tenth of a millimetre. ``ValueError`` and ``TypeError`` for wrong arguments, ``OSError``
     where the file cannot be written; it is written whole or not at all.
@@ -92,13 +103,23 @@ def _write(path, heading: str, data: dict) -> None:
     write_html(path, "page.html", heading, data, styles=("page.css",), scripts=("scene.js", "page.js"))
 
 
-def write_html(path, template: str, heading: str, data: dict, *, styles: Sequence[str], scripts: Sequence[str]) -> None:
-    """One file of a template of this folder, its styles and scripts, and data as JSON; whole or not at all."""
-    folder = files(__package__)
-    page = Template(folder.joinpath(template).read_text("utf-8")).substitute(
+def write_html(
+    path, body: str, heading: str, data: dict, *, styles: Sequence[str], scripts: Sequence[str], policy: str = ""
+) -> None:
+    """One file of this folder's frame, a body, styles and scripts, and data as JSON; whole or not at all.
+
+    policy: sources of scripts that the page allows itself beside those that stand in it.
+    """
+
+    def parts(*names: str) -> str:
+        return "\n".join(files(__package__).joinpath(name).read_text("utf-8") for name in names)
+
+    page = Template(parts("frame.html")).substitute(
         title=html.escape(heading),
-        style="\n".join(folder.joinpath(name).read_text("utf-8") for name in styles),
-        script="\n".join(folder.joinpath(name).read_text("utf-8") for name in scripts),
+        policy=policy and f" {policy}",
+        style=parts(*styles),
+        body=parts(body),
+        script=parts(*scripts),
         data=json.dumps(data, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c"),
     )
     with written_whole(path, "w", encoding="utf-8") as file:

@@ -52,10 +52,8 @@ def write_play_page(path: str | os.PathLike, model: MotionModel | None = None, *
         raise TypeError(f"model must be a MotionModel, got {type(model).__name__}")
     if not isinstance(heading, str):
         raise TypeError(f"heading must be a string, got {type(heading).__name__}")
-    write_html(
-        path, "play.html", heading, page_data(model, heading), styles=("page.css", "play.css"),
-        scripts=("scene.js", "player.js", "play.js"),
-    )  # fmt: skip
+    parts = {"styles": ("page.css", "play.css"), "scripts": ("scene.js", "player.js", "play.js")}
+    write_html(path, "play.html", heading, page_data(model, heading), **parts, policy="'wasm-unsafe-eval'")
 
 
 def page_data(model: MotionModel, title: str) -> dict:
