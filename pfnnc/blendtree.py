@@ -150,11 +150,24 @@ class BlendTree:
     def synthesize(
         self, speed, turn_rate=0.0, *, n_frames=None, fps=30.0, phase=0.0, origin=(0, 0, 0), yaw=0.0, warp: bool = False
     ) -> Blended:
-        """Motion at the wanted speed and turn rate, each a number or one a frame: ``n_frames`` where both are numbers.
+        """Motion at the wanted speed and turn rate.
 
-        phase: of the first frame, in cycles. origin (3,): where the root stands in the first frame (its height is
-        that of the clips, plus the origin's). yaw: the way it faces, radians. warp: what the clips cannot do is made up
-        by scaling the root's steps and turning it, as engines do it; the feet slide by what was missing.
+        Parameters
+        ----------
+        speed, turn_rate
+            m/s and rad/s, each a number or one a frame.
+        n_frames : int or None
+            How many, where both are numbers.
+        fps : float
+        phase : float
+            Of the first frame, in cycles.
+        origin : (3,)
+            Where the root stands in the first frame; its height is that of the clips, plus the origin's.
+        yaw : float
+            The way that it faces, radians.
+        warp : bool
+            Make up what the clips cannot do by scaling the root's steps and turning it, as engines do it; the feet
+            slide by what was missing.
         """
         fps = _check.number(fps, "fps", above=0)
         phase = float(_check.phases(phase, "phase", ()))

@@ -51,18 +51,27 @@ def load_bvh(
     positions: str = "replace",
     encoding: str | None = None,
 ) -> Clip:
-    """A clip from a BVH file; for ``path``, ``encoding`` and errors see `read_bvh`.
+    """A clip from a BVH file. Rotation channels apply in their order (``Z X Y`` is Rz Rx Ry).
 
-    ``scale`` turns the file's lengths into metres (0.01 for centimetres). ``up="z"`` turns a file with z up: every
-    vector (x, y, z) becomes (x, z, -y), rotations alike. ``fps`` overrides the file's frame time, which otherwise gives
-    the rate; a time within 0.01 % of 1/n seconds means n, as 0.008333 means 120. Rotation channels apply in their order
-    (``Z X Y`` is Rz Rx Ry). A position channel stands for that component of OFFSET, on any joint;
-    ``positions="add"`` is for the few files that mean an addition to it.
-
-    ``root`` names the joint that becomes the clip's root: its motion in the world is kept, joints that are not below it
-    are left out. By default it is the first ROOT. Where that one stands still with a single child that moves and
-    carries the rest of the body, as in files with a joint for the scene above the pelvis, it is that child, with a
-    warning; ``root`` settles it without one.
+    Parameters
+    ----------
+    path, encoding
+        See `read_bvh`, also for errors.
+    scale : float
+        Turns the file's lengths into metres (0.01 for centimetres).
+    up : "y" or "z"
+        "z" turns a file with z up: every vector (x, y, z) becomes (x, z, -y), rotations alike.
+    fps : float or None
+        Overrides the file's frame time, which otherwise gives the rate; a time within 0.01 % of 1/n seconds means n, as
+        0.008333 means 120.
+    root : str or None
+        The joint that becomes the clip's root: its motion in the world is kept, joints that are not below it are left
+        out. None: the first ROOT. Where that one stands still with a single child that moves and carries the rest of
+        the body, as in files with a joint for the scene above the pelvis, it is that child, with a warning; a name
+        settles it without one.
+    positions : "replace" or "add"
+        A position channel stands for that component of OFFSET, on any joint; "add" is for the few files that mean an
+        addition to it.
 
     >>> hierarchy = b"HIERARCHY ROOT hip { OFFSET 0 90 0 CHANNELS 1 Yrotation }"
     >>> clip = load_bvh(hierarchy + b"MOTION Frames: 2 Frame Time: 0.033333\\n0\\n90", scale=0.01)

@@ -45,13 +45,22 @@ class Seam(NamedTuple):
 class RootTrack(_core.Track):
     """The root's keys over one cycle of a clip, and the motion between any two times of its endless repetition.
 
-    ``times`` (N,) strictly increasing from 0, in seconds; ``positions`` (N,) or (N, D) with D 1 to 3, in metres;
-    ``rotations`` (N, 4) quaternions of any norm but 0, with which D must be 3. Between keys positions are interpolated
-    linearly and rotations by the shortest slerp.
+    Parameters
+    ----------
+    times : (N,)
+        Strictly increasing from 0, in seconds.
+    positions : (N,) or (N, D) with D 1 to 3
+        Metres; between keys they are interpolated linearly.
+    rotations : (N, 4) or None
+        Quaternions of any norm but 0, with which D must be 3; between keys the shortest slerp.
+    loop : bool
+        False is a one-shot clip: before its start and after its end it stands still.
+    close_loop : bool
+        Spread the heading error of the seam, if it is below 30 degrees, back over the clip.
+    max_cycles : int
+        Times more than so many cycles away from 0 are refused.
 
-    ``loop=False`` is a one-shot clip: before its start and after its end it stands still. ``close_loop=True`` spreads
-    the heading error of the seam, if it is below 30 degrees, back over the clip. Times more than ``max_cycles`` cycles
-    away from 0 are refused. Everything computes in float64. A track never changes, and threads may share it.
+    Everything computes in float64. A track never changes, and threads may share it.
 
     With rotations a motion is the pair ``(translation, rotation)`` in the root's own frame at its start,
     ``P(u0)^-1 C^(k1-k0) P(u1)`` with ``C = P(1) P(0)^-1``.

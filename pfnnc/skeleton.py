@@ -28,11 +28,21 @@ MOST_ROTATIONS = 1 << 28  # 8 GiB of quaternions: where a clip asked for by a wr
 class Skeleton:
     """A tree of J joints with names, in an order in which a parent stands before its children.
 
-    ``names``: J different strings. ``parents``: (J,) integers, -1 for a root; the first joint is one. ``offsets``:
-    (J, 3) local places in metres. ``channels``: for each joint the names of its BVH channels in their order; by
-    default positions and Z X Y rotations on the first joint, Z X Y rotations on the others. ``end_sites``: pairs of
-    a joint's index and a (3,) offset. Wrong values are ``ValueError``, wrong types ``TypeError``, naming the first
-    index at fault.
+    Parameters
+    ----------
+    names
+        J different strings.
+    parents : (J,)
+        Integers, -1 for a root; the first joint is one.
+    offsets : (J, 3)
+        Local places, metres.
+    channels
+        For each joint the names of its BVH channels in their order. None: positions and Z X Y rotations on the first
+        joint, Z X Y rotations on the others.
+    end_sites
+        Pairs of a joint's index and a (3,) offset.
+
+    Wrong values are ``ValueError``, wrong types ``TypeError``, naming the first index at fault.
 
     >>> skeleton = Skeleton(["Hips", "LeftLeg", "RightLeg"], [-1, 0, 0], [[0, 0, 0], [0.1, -0.5, 0], [-0.1, -0.5, 0]])
     >>> len(skeleton), skeleton.index("RightLeg")
@@ -260,10 +270,21 @@ def _mirrored_names(name: str) -> list[str]:
 class Clip:
     """A skeleton's motion: T frames at ``fps`` frames a second.
 
-    ``root_positions``: (T, 3), world place of the first joint in metres. ``rotations``: (T, J, 4), local. ``name``:
-    a label. ``translations``: (T, J, 3), local places that stand for the skeleton's offsets frame by frame, or None
-    where only the root moves; the root's own row repeats ``root_positions``. ``ValueError`` or ``TypeError`` names
-    the argument and the first index at fault.
+    Parameters
+    ----------
+    skeleton : Skeleton
+    root_positions : (T, 3)
+        World place of the first joint, metres.
+    rotations : (T, J, 4)
+        Local.
+    fps : float
+    name : str
+        A label.
+    translations : (T, J, 3) or None
+        Local places that stand for the skeleton's offsets frame by frame; None where only the root moves. The root's
+        own row repeats ``root_positions``.
+
+    ``ValueError`` or ``TypeError`` names the argument and the first index at fault.
 
     >>> skeleton = Skeleton(["root", "tip"], [-1, 0], [[0, 0, 0], [0, 1, 0]])
     >>> clip = Clip(skeleton, [[0, 0, 0], [1, 0, 0]], [[[1, 0, 0, 0]] * 2] * 2, fps=30)

@@ -143,14 +143,30 @@ def make_gait_clip(
 ) -> SyntheticClip:
     """One made clip of ``floor(seconds * fps) + 1`` frames.
 
-    kind: "walk", "run", "auto" (walks below 2 m/s and runs above), "turn" (a walk that turns left at 45 degrees a
-    second), "idle" (stands and sways), "kick" (stands and kicks with the foot opposite to ``start_foot``). speed
-    (m/s) and turn_rate (rad/s, positive to the left): a number, or a profile ``[(seconds, value), ...]`` with
-    straight lines between and the end values kept outside. Where both are 0 the figure closes its feet and stands,
-    unless the time is too short for that. A gait has a cadence of its own (cycles a second, growing with speed);
-    ``cadence`` fixes it. The foot ``start_foot`` strikes at time 0, or steps first where the clip begins standing.
-    heading (radians) and origin (x, z in metres): where the path begins. variation: 0 is the same figure always, 1
-    other people's arms, hips and posture drawn from ``seed``; the steps stay as they are.
+    Parameters
+    ----------
+    kind : str
+        "walk", "run", "auto" (walks below 2 m/s and runs above), "turn" (a walk that turns left at 45 degrees a
+        second), "idle" (stands and sways), "kick" (stands and kicks with the foot opposite to ``start_foot``).
+    seconds, fps : float
+    speed, turn_rate
+        m/s and rad/s, positive to the left: a number, or a profile ``[(seconds, value), ...]`` with straight lines
+        between and the end values kept outside. Where both are 0 the figure closes its feet and stands, unless the time
+        is too short for that.
+    cadence : float or None
+        Cycles a second; a gait has one of its own, which grows with speed.
+    start_foot : "left" or "right"
+        The foot that strikes at time 0, or steps first where the clip begins standing.
+    heading : float
+        Radians, of the path's begin.
+    origin : (2,)
+        x and z of the path's begin, metres.
+    variation : float
+        0 is the same figure always, 1 other people's arms, hips and posture drawn from ``seed``; the steps stay as they
+        are.
+    seed : int
+    name : str or None
+        Of the clip.
 
     ``ValueError`` where a leg could not reach the steps that speed and cadence ask for.
 

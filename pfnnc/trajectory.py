@@ -64,10 +64,19 @@ class Trajectory:
     def encode(self, positions, yaw, fps: float, frames=None, *, root=None, future: bool = False) -> np.ndarray:
         """Blocks ``(n, dim)`` of a path, float64.
 
-        ``positions`` (T, 3), or (T, 2) as x and z: the path in metres; ``yaw`` (T,): its facing in radians, wrapped
-        or not. ``frames`` (n,): the frames the blocks belong to, fractions and frames beyond the ends allowed; all T
-        where None. ``root`` (n, 3): the places (x, z, yaw) that the blocks are seen from, where they are not on the
-        path itself. With ``future`` only the times greater than zero, so ``(n, out_dim)``.
+        Parameters
+        ----------
+        positions : (T, 3), or (T, 2) as x and z
+            The path, metres.
+        yaw : (T,)
+            Its facing, radians, wrapped or not.
+        fps : float
+        frames : (n,) or None
+            The frames that the blocks belong to, fractions and frames beyond the ends allowed; None: all T.
+        root : (n, 3) or None
+            The places (x, z, yaw) that the blocks are seen from, where they are not on the path itself.
+        future : bool
+            Only the times greater than zero, so ``(n, out_dim)``.
 
         >>> line = np.arange(61)[:, None] / 30 * [0.0, 0.0, 1.2]
         >>> Trajectory((0.5, 1.0)).encode(line, np.zeros(61), 30, [0])
