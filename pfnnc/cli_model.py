@@ -305,7 +305,8 @@ def led(model: MotionModel, clip: Clip, phase: np.ndarray, start: int, frames: i
             rate = np.diff(yaw[start - 1 : last]) * clip.fps
             more = frames - len(expected)
             expected = np.concatenate([expected, np.repeat(expected.mean(axis=0)[None], more, axis=0)])
-            options["drift"] = Drift(expected, yaw_rate=np.concatenate([rate, np.zeros(more)]))
+            half = max(1, round(clip.fps / 2))  # of a second: a mean over a whole one lags too far behind a turn
+            options["drift"] = Drift(expected, window=half, yaw_rate=np.concatenate([rate, np.zeros(more)]))
     made = model.synthesize(clip[:start], frames, phase=float(phase[start - 1]), **options)
     return made.to_clip(model.skeleton, model.fps)
 
