@@ -1,10 +1,10 @@
 """Steer a character through a script of commands from eight starts, and print how well it obeys.
 
-    python benchmarks/bench_steering.py MODEL CLIP... [--train SEED] [--recipe JSON] [--minutes 10]
+    python benchmarks/bench_steering.py [MODEL CLIP...] [--train SEED] [--recipe JSON] [--minutes 10]
         [--published ../shared/oracles]
 
-MODEL is a file of `MotionModel`, with ``--train`` made anew from the clips, or "demo" for the one of the package, which
-starts from made clips. With ``--published`` the published weights go through the same commands, where they are.
+MODEL is a file of `MotionModel`, with ``--train`` made anew from the clips; or "demo", the default, the one of the package,
+which starts from made clips. With ``--published`` the published weights go through the same commands, where they are.
 
 Script, 60 s: 1.2 m/s straight; 90 degrees left; straight; stop for 3 s; start; 180 degrees; jog at 2 m/s; 1.2 m/s
 again. Measures, means over the starts, poses at 30 frames a second:
@@ -221,7 +221,7 @@ def clips_of(arguments) -> tuple[pfnnc.MotionModel, list]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model")
+    parser.add_argument("model", nargs="?", default="demo")
     parser.add_argument("clips", type=Path, nargs="*")
     parser.add_argument("--scale", type=float, default=0.056444)
     parser.add_argument("--starts", type=int, default=8)

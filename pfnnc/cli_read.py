@@ -6,13 +6,16 @@ import os
 import sys
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from io import BytesIO
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 
 from ._augment import at_rate
+from ._files import MOST_STREAMED, read_whole
 from ._store import MAGIC
 from .bvh import load_bvh
 from .describe import describe
@@ -99,13 +102,28 @@ def read_clip(path: str | os.PathLike, reading: Reading) -> Clip:
 
 def read_told(paths: Sequence[Path], reading: Reading) -> tuple[list[Clip], Reading]:
     """Clips of one kind, read as they suggest where the options say nothing, which is told. And the reading."""
-    plain = [read_clip(path, Reading(up=reading.up, fps=reading.fps, root=reading.root)) for path in paths]
+    sources = [_again(path) for path in paths]
+    plain = [read_clip(source(), Reading(up=reading.up, fps=reading.fps, root=reading.root)) for source in sources]
     told = _suggested(plain, reading)
     if told.scale == 1.0 and told.up in (None, "y", reading.up) and told.fps == reading.fps and not reading.positions:
         return plain, told
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # said above
-        return [load_bvh(path, **told.options()) for path in paths], told
+        return [load_bvh(source(), **told.options()) for source in sources], told
+
+
+def _again(path: Path) -> Callable[[], Path | BinaryIO]:
+    """What gives a file to read as often as it is asked: a pipe can be read once, so its bytes are kept."""
+    if path.is_file():
+        return lambda: path
+    text = read_whole(path, MOST_STREAMED)
+
+    def opened() -> BinaryIO:
+        file = BytesIO(text)
+        file.name = str(path)
+        return file
+
+    return opened
 
 
 def _suggested(clips: list[Clip], reading: Reading) -> Reading:

@@ -1,8 +1,10 @@
 """The command line as a user meets it: what it prints, writes and returns."""
 
 import json
+import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -233,6 +235,24 @@ def test_eval_of_a_clip_against_itself(capsys, clips, tmp_path):
     assert "6 of 6 goals reached" in out
     assert json.loads((tmp_path / "report" / "report.json").read_text())["passed"] is True
     assert "exists already" in run(capsys, "eval", copy, clips / "walk0.bvh", "-o", tmp_path / "report", code=1).err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_pipe_is_read_once(capsys, clips, tmp_path):
+    """Centimetres are read twice, the second time as they suggest: what came of a pipe has to be kept."""
+    made = load_bvh(clips / "walk0.bvh")
+    tree = made.skeleton
+    save_bvh(
+        tmp_path / "cm.bvh",
+        pfnnc.Clip(pfnnc.Skeleton(tree.names, tree.parents, 100 * tree.offsets), 100 * made.root_positions, made.rotations, 60),
+    )
+    pipe = tmp_path / "pipe.bvh"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as threads:
+        threads.submit(pipe.write_bytes, (tmp_path / "cm.bvh").read_bytes())
+        said = run(capsys, "export", pipe, "-o", tmp_path / "m.bvh").err
+    assert "pipe read at --scale 0.01" in said
+    assert np.allclose(load_bvh(tmp_path / "m.bvh").root_positions, made.root_positions, atol=1e-9)
 
 
 def test_export(capsys, clips, tmp_path):
