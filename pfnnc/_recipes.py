@@ -13,7 +13,7 @@ from . import _augment, _check
 from ._body import runs
 from .features import FeatureSpec, point_positions
 from .normalizer import Normalizer
-from .rotation import quat_conj, quat_mean, quat_mul, quat_to_exp_map
+from .rotation import from_yaw, quat_conj, quat_mean, quat_mul, quat_rotate, quat_to_exp_map, quat_yaw
 from .skeleton import Clip, Skeleton
 from .training import Trainer
 from .trajectory import Trajectory
@@ -58,6 +58,7 @@ class Recipe:
     standing: bool = False  # frames without a phase, beside such that have one, are trained on too
     again: int = 0  # how often more: recordings stand for seconds and walk for minutes
     smooth: float = 0.0  # seconds: every second copy of the clips learns from a wanted path as smooth as that
+    straight: float = 0.0  # seconds: every clip is there once more without turns that take longer than that
     mirror: object = False  # or pairs of names, left to right
     hidden: int = 256
     n_kernels: int = 8
@@ -78,7 +79,8 @@ class Recipe:
         _check.integer(self.windows, "windows", least=0)
         _check.integer(self.again, "again", least=0, most=100)
         _check.number(self.planted, "planted", least=0, most=1)
-        object.__setattr__(self, "smooth", _check.number(self.smooth, "smooth", least=0, most=10))
+        for name in ("smooth", "straight"):
+            object.__setattr__(self, name, _check.number(getattr(self, name), name, least=0, most=10))
         _check.flag(self.legs, "legs")
         _check.flag(self.standing, "standing")
         if not isinstance(self.mirror, dict):
@@ -350,7 +352,11 @@ def stretches(mask: np.ndarray, margin: int) -> list[slice]:
 def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, avg_stride: float) -> tuple[list, list]:
     """Rows of features and phases of every clip at every speed."""
     rows, phases = [], []
-    for clip, phase in zip(clips, labels, strict=True):
+    pairs = list(zip(clips, labels, strict=True))
+    if recipe.straight:
+        feet = soles or leg_points(clips[0].skeleton, recipe.feet)[1]
+        pairs += [(straightened(clip, recipe.straight, feet, recipe.planted), phase) for clip, phase in pairs]
+    for clip, phase in pairs:
         whole = completed(phase, clip, avg_stride) if recipe.standing else phase
         for scale in recipe.scales:
             played, played_phase = played_at(clip, whole, scale)
@@ -380,6 +386,27 @@ def smoothed(track: np.ndarray, sigma: float, fps: float) -> np.ndarray:
     kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) / (sigma * fps)) ** 2)
     whole = np.concatenate([before, track, after])
     return np.stack([np.convolve(column, kernel / kernel.sum(), "valid") for column in whole.T], axis=1)
+
+
+def straightened(clip: Clip, sigma: float, soles: tuple[str, str], planted: float = Recipe.planted) -> Clip:
+    """A clip without its slow turns: its yaw under a Gaussian of `sigma` seconds is taken out of every frame.
+
+    People who are recorded in a small room go in curves; who is steered goes straight on. A body turns about the foot
+    that it stands on, so the root is moved over the ground as planted soles have it: they slide as much as they did.
+    (A path that is only turned, about the root, makes them slide by the rate of the turn times their distance.)
+    """
+    turn = smoothed(np.unwrap(quat_yaw(clip.rotations[:, 0]))[:, None], sigma, clip.fps)[:, 0]
+    back, between = from_yaw(turn[0] - turn), from_yaw(turn[0] - (turn[1:] + turn[:-1]) / 2)
+    rotations = clip.rotations.copy()
+    rotations[:, 0] = quat_mul(back, rotations[:, 0])
+    root, tips = clip.root_positions, point_positions(clip, soles)
+    step = quat_rotate(between, np.diff(root, axis=0))
+    slid = quat_rotate(between[:, None], np.diff(tips, axis=0))
+    slides = step[:, None] + np.diff(quat_rotate(back[:, None], tips - root[:, None]), axis=0)
+    weight = sole_contacts(clip, soles, planted)[1:, :, None]
+    step -= (weight * (slides - slid)).sum(axis=1) / np.maximum(weight.sum(axis=1), 1) * [1, 0, 1]
+    places = np.concatenate([root[:1], root[0] + np.cumsum(step, axis=0)])
+    return Clip(clip.skeleton, places, rotations, clip.fps, clip.name, translations=clip.translations)
 
 
 def by_phase(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], labels, bins: int) -> np.ndarray:

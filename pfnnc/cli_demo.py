@@ -17,8 +17,8 @@ HELD_OUT = dict(
 )
 # the preset, smaller and without copies at other speeds; made clips do not slide, do not sway, and walk evenly
 RECIPE = dict(
-    windows=72_000, hidden=96, scales=(1.0,), smooth=0.0, times=(1 / 3, 2 / 3, 1.0), planted=0.25, contact_weight=0.5,
-    trajectory_weight=0.02,
+    windows=72_000, hidden=96, scales=(1.0,), smooth=0.0, straight=0.0, times=(1 / 3, 2 / 3, 1.0), planted=0.25,
+    contact_weight=0.5, trajectory_weight=0.02,
 )  # fmt: skip
 
 

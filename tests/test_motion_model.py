@@ -8,7 +8,8 @@ from conftest import shared
 
 import pfnnc
 from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, make_gait_clip
-from pfnnc._recipes import completed, pace_to_keep, played_at, smoothed
+from pfnnc._recipes import completed, pace_to_keep, played_at, smoothed, sole_contacts, straightened
+from pfnnc.features import point_positions
 
 QUICK = {"hidden": 16, "epochs": 2, "rollout": 2, "output_len": 3, "progress": False}
 
@@ -479,3 +480,41 @@ def test_copies_at_other_speeds_keep_the_places_of_their_joints():
     quick, phase = played_at(long_legs, walk.phase, 1.25)
     assert len(quick) == len(phase) == 73 and quick.fps == 30
     np.testing.assert_allclose(quick.translations[:, 1:], np.repeat(places[:1, 1:], 73, axis=0), atol=1e-12)
+
+
+def test_straightened_clips_go_straight_and_slide_no_more():
+    """A walk in a circle comes out straight; its feet, which pivot now, stay where they stand."""
+    soles = ("LeftToeBase", "RightToeBase")
+    made = make_gait_clip("walk", seconds=8, speed=1.2, turn_rate=1.0)
+    clip = made.clip
+    straight = straightened(clip, 0.5, soles)
+    np.testing.assert_array_equal(straight.rotations[:, 1:], clip.rotations[:, 1:])
+    np.testing.assert_allclose(straight.root_positions[:, 1], clip.root_positions[:, 1], atol=1e-12)
+    way = np.unwrap(np.arctan2(*np.diff(straight.root_positions[::30, [0, 2]], axis=0).T))
+    turned = np.unwrap(np.arctan2(*np.diff(clip.root_positions[::30, [0, 2]], axis=0).T))
+    assert np.ptp(way) < 0.15 and np.ptp(turned) > 5
+    stands = sole_contacts(clip, soles)[1:]
+    one = stands & (stands.sum(axis=1) == 1)[:, None]  # with both down, they pull the root each its way
+    after, before = (np.linalg.norm(np.diff(point_positions(c, soles), axis=0), axis=-1) for c in (straight, clip))
+    np.testing.assert_allclose(after[one], before[one], atol=1e-9)
+    assert after[stands].mean() < before[stands].mean() + 0.002
+
+    ahead = make_gait_clip("walk", seconds=8, speed=1.2).clip  # nothing to take out but its own sway
+    gone, was = (
+        np.linalg.norm(np.diff(c.root_positions[::30], axis=0), axis=1) for c in (straightened(ahead, 0.5, soles), ahead)
+    )
+    np.testing.assert_allclose(gone, was, atol=0.02)
+    assert len(straightened(ahead[:1], 0.5, soles)) == 1
+
+
+def test_training_on_straightened_copies(walk):
+    rows = [
+        MotionModel.train(
+            [walk.clip], phases=[walk.phase], hidden=8, epochs=1, progress=False, straight=straight, scales=(1.0,)
+        )
+        for straight in (0.0, 0.5)
+    ]
+    assert not np.array_equal(rows[0].normalizer.mean_, rows[1].normalizer.mean_)
+    for wrong in (-1, np.nan, 11, "x", None):
+        with pytest.raises((ValueError, TypeError), match="straight"):
+            MotionModel.train([walk.clip], phases=[walk.phase], straight=wrong)
