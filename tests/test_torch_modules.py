@@ -21,6 +21,11 @@ from pfnnc.torch import PFNNLayer, SimplifiedPFNN  # noqa: E402
 nn = torch.nn
 
 
+@pytest.fixture(autouse=True)
+def _the_same_numbers():
+    torch.manual_seed(0)
+
+
 class ArticleLayer(nn.Module):
     """The article's layer: one blended matrix a sample."""
 
