@@ -34,7 +34,7 @@ class ArraySource:
         self.frames_out = self.y.shape[1]
 
     def batch(self, indices: np.ndarray):
-        """The windows of `indices`, contiguous, of the network's type."""
+        """The windows of ``indices``, contiguous, of the network's type."""
         x, y = (np.ascontiguousarray(a[indices], self.dtype) for a in (self.x, self.y))
         return x, y, self.p[indices]
 
@@ -75,7 +75,7 @@ class DatasetSource:
         self.tracks = data.tracks
 
     def batch(self, indices: np.ndarray):
-        """The windows of `indices`, contiguous, of the network's type."""
+        """The windows of ``indices``, contiguous, of the network's type."""
         x, y, p = self.data.batch(indices)
         x, y = (np.ascontiguousarray(a, self.dtype) for a in (x, y))
         return x, y, np.ascontiguousarray(p, np.float64)
@@ -121,7 +121,7 @@ class DatasetSource:
 
 
 def source(data, name: str, dtype: np.dtype):
-    """The source for what a user gave, or a TypeError."""
+    """The source for what a user gave, or a ``TypeError``."""
     if isinstance(data, WindowDataset):
         return DatasetSource(data, name, dtype)
     if isinstance(data, (tuple, list)) and len(data) == 3:

@@ -135,7 +135,7 @@ def sequence(value, name: str, what: str = "values") -> list:
 
 
 def option(value, name: str, choices: tuple) -> object:
-    """One of ``choices``: a wrong type is TypeError, another value ValueError naming the choices."""
+    """One of ``choices``: a wrong type is ``TypeError``, another value ``ValueError`` naming the choices."""
     if isinstance(value, str) is False and all(isinstance(choice, str) for choice in choices):
         raise TypeError(f"{name} must be a string, got {type(value).__name__}")
     if value not in choices:

@@ -166,7 +166,7 @@ class Work:
         return name in ("pose", "velocity") or weight > 0
 
     def gradient(self, indices: np.ndarray, steps: int, epoch: int) -> tuple[float, ...]:
-        """The weighted terms of a batch, its gradient left in the step. FloatingPointError where they are not finite."""
+        """The weighted terms of a batch, its gradient left in the step. ``FloatingPointError`` where they are not finite."""
         o = self._options
         seeds = _core.window_seeds(indices, o["seed"], epoch) if self._random() else None
         return self._run(self.step, self.train, indices, steps, seeds, True)

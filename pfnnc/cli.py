@@ -1,4 +1,4 @@
-"""The command line: ``pfnnc COMMAND ...``. Each command stands in a `cli_*` module; here is what they share.
+"""The command line: ``pfnnc COMMAND ...``. Each command stands in a ``cli_*`` module; here is what they share.
 
 Exit codes: 0 done, 1 failed (one line on standard error says why), 2 wrong usage, 130 stopped by Ctrl-C.
 """

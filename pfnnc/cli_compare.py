@@ -1,4 +1,4 @@
-"""`pfnnc compare`: does anybody see the difference between the network and a blend tree?"""
+"""``pfnnc compare``: does anybody see the difference between the network and a blend tree?"""
 
 import argparse
 import json

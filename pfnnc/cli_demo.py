@@ -1,4 +1,4 @@
-"""`pfnnc demo`: the whole chain on made clips."""
+"""``pfnnc demo``: the whole chain on made clips."""
 
 import argparse
 import time

@@ -179,7 +179,7 @@ def _export_onnx(target: Path, walker: MotionModel | None, network: SimplifiedPF
 
 def run_bench(args: argparse.Namespace) -> None:
     """Measure reading, forward kinematics, the network, a character's step and training on made data. The numbers are
-    the fastest of many runs, in this process; `benchmarks/` compares them with others' programs."""
+    the fastest of many runs, in this process; those in benchmarks/ compare with other programs."""
     from . import get_num_threads
 
     machine = f"{platform.machine()}, {os.cpu_count()} processors, {get_num_threads()} threads"

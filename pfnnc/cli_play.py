@@ -1,4 +1,4 @@
-"""`pfnnc play`: a page in which a character is steered."""
+"""``pfnnc play``: a page in which a character is steered."""
 
 import argparse
 from pathlib import Path

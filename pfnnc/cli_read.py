@@ -218,7 +218,7 @@ def resampled(clip: Clip, phase: np.ndarray, fps: float) -> tuple[Clip, np.ndarr
 
 @dataclass(frozen=True)
 class Trained:
-    """A model and how the clips that it learnt from were read. ``folder``: where `pfnnc train` wrote it, or None."""
+    """A model and how the clips that it learnt from were read. ``folder``: where ``pfnnc train`` wrote it, or None."""
 
     model: MotionModel
     reading: Reading
@@ -243,13 +243,13 @@ def kind_of(path: str | os.PathLike) -> str | None:
 
 
 def is_model(path: str | os.PathLike) -> bool:
-    """A folder that `pfnnc train` wrote, or a file of the package."""
+    """A folder that ``pfnnc train`` wrote, or a file of the package."""
     path = Path(path)
     return (path / MODEL_NAME).exists() if path.is_dir() else kind_of(path) is not None
 
 
 def read_model(path: str | os.PathLike) -> Trained:
-    """The model of a folder that `pfnnc train` wrote, or of a file."""
+    """The model of a folder that ``pfnnc train`` wrote, or of a file."""
     path = Path(path)
     folder = path if path.is_dir() else path.parent
     file = path / MODEL_NAME if path.is_dir() else path

@@ -18,7 +18,7 @@ METADATA = "pfnnc"
 def load_torch_checkpoint(path: str | os.PathLike, *, beta=8.0, kernel="rbf", activation="relu") -> SimplifiedPFNN:
     """The network of a file that ``torch.save(module.state_dict(), path)`` of the article's module wrote.
 
-    Sizes are those of the tensors; what a state dict does not say, `beta`, `kernel` and `activation`, is as given. A
+    Sizes are those of the tensors; what a state dict does not say, ``beta``, ``kernel`` and ``activation``, is as given. A
     checkpoint that holds the state dict under "model", "state_dict" or "model_state_dict" is taken too, and a
     "module." or "_orig_mod." that a parallel wrapper or `torch.compile` put before the names is left out. Nothing in
     the file is executed (``weights_only``). ``ImportError`` without PyTorch; ``FileNotFoundError``; ``ValueError`` where it
@@ -59,7 +59,7 @@ def save_safetensors(model: SimplifiedPFNN, path: str | os.PathLike) -> None:
 def load_safetensors(path: str | os.PathLike, *, beta=None, kernel=None, activation=None) -> SimplifiedPFNN:
     """The network of a safetensors file with the state dict's names.
 
-    `beta`, `kernel` and `activation` are those of the file's metadata where `save_safetensors` wrote it, else as given
+    ``beta``, ``kernel`` and ``activation`` are those of the file's metadata where `save_safetensors` wrote it, else as given
     (8.0, "rbf", "relu"). ``FileNotFoundError``; ``ValueError`` where it is something else; ``ImportError``.
     """
     from safetensors import SafetensorError, safe_open

@@ -67,7 +67,7 @@ def rows_of(walker) -> dict:
     """What an engine must know of a `MotionModel` beside its network, as JSON can hold it.
 
     ``input``: `frames` rows of `columns`, oldest first, each (value - mean) / scale; then the control block as it is:
-    for each of `control_times` x, z (m) and sine, cosine of the facing, seen from the last frame's root.
+    for each of ``control_times`` x, z (m) and sine, cosine of the facing, seen from the last frame's root.
     ``output``: the next row, scaled alike (its change where "predict" is "delta") and kept within low and high; then
     cycles a second where "phase_step" is true; then the next control block. ``start``: a mean row for each part of the
     cycle, physical, to start from.

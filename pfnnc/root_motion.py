@@ -211,7 +211,7 @@ class RootTrack(_core.Track):
         return (times, translations) if self.rotations is None else (times, translations, rotations)
 
     def _motion(self, shape, fill):
-        """Outputs for `shape` motions, filled and shaped as users see them."""
+        """Outputs for ``shape`` motions, filled and shaped as users see them."""
         translation = np.empty((*shape, *self.positions.shape[1:]))
         rotation = None if self.rotations is None else np.empty((*shape, 4))
         fill(translation.reshape(-1), None if rotation is None else rotation.reshape(-1))

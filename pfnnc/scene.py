@@ -1,4 +1,4 @@
-"""Scene files: a whole training run in one TOML text (`pfnnc train scene.toml`).
+"""Scene files: a whole training run in one TOML text (``pfnnc train scene.toml``).
 
 ::
 
@@ -150,7 +150,7 @@ class _Reader:
                     raise ValueError(f"{self.path}: {table}.{key} is no key of a scene{_meant(key, KEYS[table])}")
 
     def get(self, table: str, key: str, check: Callable, default=None):
-        """A key's value through `check(value, key)`."""
+        """A key's value through ``check(value, key)``."""
         content = self.tables.get(table, {})
         if key not in content:
             return default

@@ -243,7 +243,7 @@ def _feet(kind: str, line: Timeline, walk, run, start_foot: str) -> tuple[Foot, 
 
 
 def make_demo_clips(seed: int = 0, *, fps: float = 30.0) -> list[SyntheticClip]:
-    """The clips that `pfnnc demo` learns from: walks, turns to both sides, runs, starts and stops, a kick, standing.
+    """The clips that ``pfnnc demo`` learns from: walks, turns to both sides, runs, starts and stops, a kick, standing.
 
     >>> [made.clip.name for made in make_demo_clips()][:3]
     ['walk_slow', 'walk', 'walk_fast']

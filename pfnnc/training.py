@@ -506,7 +506,7 @@ def _sweep(path: Path) -> None:
 
 
 def _one_of(value, name: str, kind: type):
-    """An instance of `kind`, or None."""
+    """An instance of ``kind``, or None."""
     if value is not None and not isinstance(value, kind):
         raise TypeError(f"{name} must be a {kind.__name__} or None, got {type(value).__name__}")
     return value

@@ -1,6 +1,6 @@
-"""Makes ``demo.pfnnc``, the character of `pfnnc play`: ``python -m pfnnc.data.make_demo_model [FILE]``.
+"""Makes ``demo.pfnnc``, the character of ``pfnnc play``: ``python -m pfnnc.data.make_demo_model [FILE]``.
 
-It learns from made clips alone: those of `pfnnc demo`, and errands that a player would send it on: off from standing,
+It learns from made clips alone: those of ``pfnnc demo``, and errands that a player would send it on: off from standing,
 to a walk or a jog, bends as sharp as a key makes them, and back to a stand. Same machine, same bits.
 """
 

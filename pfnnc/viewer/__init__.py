@@ -1,4 +1,4 @@
-"""Looking at motion: a page that plays clips, plots with Matplotlib. Not imported by `import pfnnc`."""
+"""Looking at motion: a page that plays clips, plots with Matplotlib. Not imported by ``import pfnnc``."""
 
 from .gif import write_gif
 from .page import write_page, write_trials

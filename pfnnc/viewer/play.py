@@ -84,7 +84,7 @@ def page_data(model: MotionModel, title: str) -> dict:
 
 
 def start_numbers(model: MotionModel, clip: Clip, phase: float) -> np.ndarray:
-    """A start as `player_open` of csrc/wasm/player.c takes it: phase, place, yaw, the past, the window."""
+    """A start as ``player_open`` of csrc/wasm/player.c takes it: phase, place, yaw, the past, the window."""
     window, phase, origin, yaw = model._start(clip, phase)
     window = np.asarray(window[None], np.float64)
     history = int(np.ceil(max(0.0, *(-time * model.fps for time in model.spec.control.times))))
