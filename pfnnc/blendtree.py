@@ -81,10 +81,10 @@ class _Motion:
 class BlendTree:
     """Clips of one skeleton, blended to a wanted speed and turn.
 
-    clips: N clips, all with the same joints, in any order. phases: their phases in cycles, (T,) each with NaN where there is
-    none; found by `label_phase` where None. A clip needs a whole cycle, or no phase at all and a root that stands:
-    then it is a pose at speed 0. Where the clips' turns differ, the tree has two dimensions (speed and turn), else
-    one.
+    ``clips``: N clips, all with the same joints, in any order. ``phases``: their phases in cycles, (T,) each with NaN
+    where there is none; found by `label_phase` where None. A clip needs a whole cycle, or no phase at all and a root
+    that stands: then it is a pose at speed 0. Where the clips' turns differ, the tree has two dimensions (speed and
+    turn), else one.
 
     >>> from pfnnc import make_gait_clip
     >>> walk, run = make_gait_clip("walk", speed=1.4, cadence=1.0), make_gait_clip("run", speed=4.0, cadence=1 / 0.7)

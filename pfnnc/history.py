@@ -17,9 +17,10 @@ def save_history(history: Sequence[EpochReport], path: str | os.PathLike) -> Non
 
     >>> import tempfile, pathlib
     >>> report = EpochReport(1, 1e-3, 0.5, {"pose": 0.4, "velocity": 0.1}, {"pose": 0.8, "velocity": 0.2})
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "history.csv"
-    >>> save_history([report], path)
-    >>> print(path.read_text().splitlines()[0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "history.csv")
+    ...     save_history([report], path)
+    ...     print(path.read_text().splitlines()[0])
     epoch,lr,loss,validation_loss,pose,velocity,pose_share,velocity_share
     """
     history = _reports(history)

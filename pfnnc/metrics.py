@@ -102,7 +102,7 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> float:
 def foot_skate(ankles, contacts, fps, *, threshold: float = 0.24, trim: int = 0) -> float:
     """Share of the steps on the ground that are faster than ``threshold`` m/s; the article's goal is below 0.01.
 
-    ankles (T, feet, 3); contacts (T, feet) bool. A step counts where the foot is in contact at both of its ends;
+    ``ankles`` (T, feet, 3); ``contacts`` (T, feet) bool. A step counts where the foot is in contact at both of its ends;
     its speed is three-dimensional. ``trim`` leaves out the first and last so many frames of each contact. NaN when
     no step is left.
 
@@ -185,7 +185,7 @@ def _trimmed(contacts: np.ndarray, trim: int) -> np.ndarray:
 def yaw_smoothness(orientation) -> float:
     """Largest |second difference| of the unwrapped yaw, radians a frame; the article's goal is at most 0.5.
 
-    orientation: (T, 4) quaternions of any norm and sign, or (T,) yaw in radians. 0 for fewer than 3 frames. That a
+    ``orientation``: (T, 4) quaternions of any norm and sign, or (T,) yaw in radians. 0 for fewer than 3 frames. That a
     turn is missing altogether does not show here: see `yaw_rate_error`.
 
     >>> yaw_smoothness([3.0, 3.1, -3.08, -2.98]) < 0.01
@@ -347,7 +347,7 @@ def _two_phases(predicted, true):
 def penetration_and_float(heights, *, floor: float = 0.0) -> tuple[float, float]:
     """Mean depth below the floor and mean height above it of the lowest point, each averaged over **all** frames.
 
-    heights: (T,) of the lowest point, or (T, points). NaN for no frames.
+    ``heights``: (T,) of the lowest point, or (T, points). NaN for no frames.
 
     >>> penetration_and_float([-0.010, 0.0, 0.020])
     (0.0033333333333333335, 0.006666666666666667)

@@ -125,6 +125,7 @@ class Report(Mapping):
 
     @property
     def passed(self) -> bool:
+        """Whether no metric failed."""
         return all(result.passed is not False for result in self.values())
 
     def __repr__(self) -> str:
@@ -207,8 +208,8 @@ def _json_number(value: float) -> float | None:
 def evaluate(predicted: Clip, reference: Clip, *, contacts=None, feet=()) -> Report:
     """Every metric of ``predicted`` against ``reference``: two clips of one length, rate and set of joints, in any order.
 
-    feet: names (or indices) of the joints that stand on the ground, one a foot, left first; without them nothing is
-    said about feet. contacts: (T, feet) bool, when each foot should stand; it is used for both columns. Without it
+    ``feet``: names (or indices) of the joints that stand on the ground, one a foot, left first; without them nothing is
+    said about feet. ``contacts``: (T, feet) bool, when each foot should stand; it is used for both columns. Without it
     each clip's contacts are found by `detect_contacts`, whose limits are fixed.
 
     The path is compared through `trajectory_correlation` of the predicted root's backward differences. ``l2p`` is

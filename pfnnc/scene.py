@@ -115,10 +115,11 @@ def load_scene(path: str | os.PathLike) -> Scene:
     ``FileNotFoundError`` for the file itself; ``ValueError`` and ``TypeError`` naming file and key for everything in it.
 
     >>> import tempfile, pathlib
-    >>> folder = pathlib.Path(tempfile.mkdtemp())
-    >>> _ = (folder / "walk.bvh").write_text("HIERARCHY")
-    >>> _ = (folder / "scene.toml").write_text('clips.files = ["*.bvh"]\\n[model]\\nhidden = 64')
-    >>> load_scene(folder / "scene.toml").options
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     scene = pathlib.Path(folder, "scene.toml")
+    ...     _ = scene.with_name("walk.bvh").write_text("HIERARCHY")
+    ...     _ = scene.write_text('clips.files = ["*.bvh"]\\n[model]\\nhidden = 64')
+    ...     load_scene(scene).options
     {'hidden': 64}
     """
     path = Path(path)

@@ -30,8 +30,8 @@ def write_gif(
 ) -> None:
     """Write one or two clips side by side as a GIF that loops. The camera follows the root.
 
-    titles: one a clip, shown above it; the clips' names by default. fps: pictures a second (GIF keeps hundredths of a
-    second). size: pixels of each clip's square. yaw: where the camera stands, radians about y from the front.
+    ``titles``: one a clip, shown above it; the clips' names by default. ``fps``: pictures a second (GIF keeps hundredths of a
+    second). ``size``: pixels of each clip's square. ``yaw``: where the camera stands, radians about y from the front.
     ``ImportError`` without Pillow; ``ValueError`` for more than 3000 pictures.
     """
     from PIL import Image

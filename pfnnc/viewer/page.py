@@ -81,7 +81,7 @@ def write_page(
 def write_trials(path: str | os.PathLike, trials: Sequence[Sequence[Clip]], *, test: str, question: str) -> None:
     """Write a page of a blind test: pairs of clips under the names A and B, and votes as a file to download.
 
-    test: what the votes are to be known by. Nothing in the page tells what A and B are: the caller keeps the key.
+    ``test``: what the votes are to be known by. Nothing in the page tells what A and B are: the caller keeps the key.
     """
     shown = []
     for i, pair in enumerate(_check.sequence(trials, "trials", "pairs of clips")):
@@ -108,7 +108,7 @@ def write_html(
 ) -> None:
     """One file of this folder's frame, a body, styles and scripts, and data as JSON; whole or not at all.
 
-    policy: sources of scripts that the page allows itself beside those that stand in it.
+    ``policy``: sources of scripts that the page allows itself beside those that stand in it.
     """
 
     def parts(*names: str) -> str:

@@ -40,7 +40,7 @@ def start_of(model: MotionModel) -> tuple[Clip, float]:
 def write_play_page(path: str | os.PathLike, model: MotionModel | None = None, *, heading: str = "pfnnc play") -> None:
     """Write a self-contained page in which a character is steered with keys, gamepad and mouse.
 
-    model: one with a trajectory (preset "controller"); None: the `demo_model`. heading: the page's title.
+    ``model``: one with a trajectory (preset "controller"); None: the `demo_model`. ``heading``: the page's title.
 
     The page runs `pfnnc.Controller`'s steps in the C core, compiled to WebAssembly; it loads nothing and needs no
     server. ``ValueError`` for a model that cannot be steered, ``TypeError`` for no model, ``OSError`` where the file

@@ -58,7 +58,7 @@ def plot_joint_angles(clips: Sequence[Clip], joint: str | int, *, titles: Sequen
 def plot_feet(clip: Clip, feet, *, contacts=None, title: str = "", axes=None):
     """Height of the feet over time, thick where they are in contact. Returns the Matplotlib axes.
 
-    feet: names or indices of joints, one a foot. contacts (T, feet) bool; without it `detect_contacts` finds them.
+    ``feet``: names or indices of joints, one a foot. ``contacts`` (T, feet) bool; without it `detect_contacts` finds them.
     """
     (clip,), _ = _named([clip], None)
     axes = _axes(axes)
