@@ -35,6 +35,9 @@ LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
 OTHER_GAIT = (0.002, 8.0)  # a distance between signs is really another one where it is off by more than jitter squared
 # over this many s, or this many times the jitter
 FARTHEST_OFF = 0.19  # cycles that a sign can be off
+CLOSING_LIFT = (0.02, 0.15)  # legs that a whole foot is lifted by in the step that closes a walk
+HALF_LIFTED = 0.92  # of the time for which it is lifted by more than half of that: half of its swing, were it a quartic
+SHORTEST_CLOSING = 0.3  # s that such a step takes at least, rest included
 LONGEST_STEP = 1.5  # s from strike to strike; whoever takes longer has stopped
 STANCE_SPEED = (0.15, 0.25)  # shares of the swings' top speed at which a stance begins and ends
 STANCE_HEIGHT = (0.06, 0.1)  # legs above where the joint rests, likewise
@@ -121,7 +124,7 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     usual = float(np.median([swing.top for swing, _ in found])) if found else 0.0
     found = [(swing, signs) for swing, signs in found if swing.lift > 0 or swing.top >= CUT_TOP * usual]
     way = speed_of(smooth(body.pelvis, 0.1 * body.fps), body, (0, 2)) > 0.25
-    swings = _alternating(_agreed(found, body.fps), body.fps)
+    swings = _with_closing_steps(body, _alternating(_agreed(found, body.fps), body.fps), jitter)
     if len(swings) == 1 and frames < LONGEST_STEP * body.fps:
         swings = _with_counterpart(signals[1.0], body, swings[0])
     return swings, (way | (np.abs(lead) > 1.5 * SWING_LEAD)) & ~kicks
@@ -345,6 +348,40 @@ def _alternating(swings: list[Swing], fps: float) -> list[Swing]:
             swing.strike = 0.5 * swing.strike + 0.25 * (before.strike + after.strike)
         kept.append(swing)
     return kept
+
+
+def _with_closing_steps(body: Body, swings: list[Swing], noise: np.ndarray) -> list[Swing]:
+    """With the one or two steps that end a walk: hardly a way over the ground, but up and down again."""
+    more = []
+    for k, swing in enumerate(swings):
+        if swing.clear:
+            stop = int(swings[k + 1].lift) if k + 1 < len(swings) else len(body.ankles)
+            step = _closing_step(body, swing, stop, noise)
+            more += [step, step and _closing_step(body, step, stop, noise)]
+    return sorted(swings + [step for step in more if step], key=lambda swing: swing.strike)
+
+
+def _closing_step(body: Body, last: Swing, stop: int, noise: np.ndarray) -> Swing | None:
+    """The step of the other foot after the ``last`` one, before the frame ``stop``."""
+    fps, first = body.fps, max(int(np.ceil(last.strike)), 0)
+    stop = min(stop, first + int(LONGEST_STEP * fps))
+    if stop - first < SHORTEST_CLOSING * fps:
+        return None
+    heights = np.stack([body.ankles[first:stop, :, 1], body.toes[first:stop, :, 1]], axis=2)
+    heights = smooth(heights, 2 * SMOOTHING * fps) / body.leg
+    lifted = (heights - heights.min(axis=0)).min(axis=2)  # of whole feet
+    own = lifted[:, 1 - last.foot]
+    peak = int(np.argmax(own))
+    up, down = np.flatnonzero(own[:peak] < 0.5 * own[peak]), _first(own < 0.5 * own[peak], peak)
+    if down is None or len(up) == 0 or not CLOSING_LIFT[0] < own[peak] < CLOSING_LIFT[1]:
+        return None
+    middle, half = first + 0.5 * (up[-1] + down), HALF_LIFTED * (down - up[-1] - 1)
+    step = Swing(1 - last.foot, middle - half, middle, middle + half, last.top, 0.5 * last.steadiness, False)
+    rests = step.lift >= first and step.strike + LANDING_NEAR * fps < stop
+    if not rests or lifted[: down + 1, last.foot].max() > CLOSING_LIFT[0]:  # cut, or a jump
+        return None
+    step.strike = _landing(body, step, np.array([step.strike]), noise)
+    return step
 
 
 def _with_counterpart(s: _Signals, body: Body, swing: Swing) -> list[Swing]:
