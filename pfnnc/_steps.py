@@ -28,6 +28,7 @@ LANDING = (1.6, 0.2, 0.25)  # what belongs to a landing: times its time since th
 # most so many s, for which the ankle rests
 LANDING_NEAR = 0.06  # s on either side of the end of braking in which it is looked for
 LANDING_RATE = 120  # frames a second that are enough for it
+STANDS = 2.0  # times its noise that the other foot's places spread by where it stands meanwhile
 SIGNS_AROUND = 0.25  # s on either side of the end of braking in which the other signs of a strike lie
 TOES_LOW = 0.2  # share of the toes' way down that is left where they count as down
 NEAR = 6  # steps on either side that belong to the same gait
@@ -219,10 +220,11 @@ def _landing(body: Body, swing: Swing, signs: np.ndarray, noise: np.ndarray) -> 
     if len(ankle) < 8:
         return end
     way = (ankle[-1] - ankle[0])[[0, 2]]
-    ground = ankle[:, [0, 2]] @ (way / max(float(np.hypot(*way)), 1e-9))
-    least = max(float(noise.max()), 1e-9)
-    tracks = np.stack([ground, ankle[:, 1]], axis=1) / np.maximum(noise, 0.1 * least)
-    tracks -= tracks.mean(axis=0)
+    axes = np.array([[way[0], 0.0, way[1]], [0.0, 1.0, 0.0]]) / [[max(float(np.hypot(*way)), 1e-9)], [1.0]]
+    stands = _means(body.toes[first:stop, 1 - swing.foot], every) / body.leg
+    tracks, calmer = _without_shared_noise(ankle @ axes.T, stands @ axes.T)
+    noise = noise * calmer
+    tracks = (tracks - tracks.mean(axis=0)) / np.maximum(noise, max(0.1 * float(noise.max()), 1e-9))
 
     # one basis a candidate: 1, u^2, u^3, u^4 of the time u that is left to it
     near = int(np.ceil(min(LANDING_NEAR * body.fps, 0.5 * back) / (0.5 * every)))
@@ -232,6 +234,19 @@ def _landing(body: Body, swing: Swing, signs: np.ndarray, noise: np.ndarray) -> 
     explained = (basis.transpose(0, 2, 1) @ tracks) ** 2
     best = _top(explained[:, :3, 0].sum(axis=1) + explained[:, :, 1].sum(axis=1))
     return float(candidates[0]) + 0.5 * every * best
+
+
+def _without_shared_noise(tracks: np.ndarray, still: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """``tracks`` (n, m) less what they have in common with the noise of ``still`` (n, m), where that stands; and which share of
+    the tracks' noise is left, (m,). The root's jitter, say, is in both feet.
+    """
+    a, b = np.diff(tracks, n=4, axis=0), np.diff(still, n=4, axis=0)
+    both, own, other = (a * b).sum(axis=0), (a**2).sum(axis=0), (b**2).sum(axis=0)
+    off = still - np.median(still, axis=0)
+    stands = (off**2).sum(axis=0) < STANDS * other / 70
+    shared = np.where(stands, both / np.maximum(other, 1e-300), 0)
+    left = 1 - np.where(stands, both**2 / np.maximum(own * other, 1e-300), 0)
+    return tracks - shared * off, np.sqrt(np.clip(left, 0, 1))
 
 
 def _means(x: np.ndarray, every: int) -> np.ndarray:
