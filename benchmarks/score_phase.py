@@ -136,6 +136,47 @@ def score_made() -> None:
             print(line + ("noise" if metres else ""))
 
 
+STANDS = [(0, 0), (1.5, 0), (2.5, 1.3), (6, 1.3), (7, 0), (10, 0), (11, 1.3), (15, 1.3), (16, 0), (18, 0)]
+SLOWLY = [(0, 0), (1, 0), (3, 0.9), (6, 0.9), (8, 0), (11, 0), (13, 0.9), (15, 0.9), (17, 0), (19, 0)]
+MADE = {
+    "gaits": [
+        ("walk", 8, {}),
+        ("walk", 8, dict(speed=0.7)),
+        ("run", 8, {}),
+        ("run", 8, dict(speed=1.5)),
+        ("run", 8, dict(speed=6.0)),
+        ("turn", 8, {}),
+        ("auto", 8, dict(speed=[(0, 1.2), (3, 1.2), (5, 3.0), (8, 3.0)])),
+    ],
+    "starts and halts": [("walk", 18, dict(speed=STANDS)), ("walk", 19, dict(speed=SLOWLY))],
+}
+
+
+def strike_errors(made: pfnnc.SyntheticClip, clip: pfnnc.Clip) -> np.ndarray:
+    """Frames from each true strike, but for the clip's edges, to the nearest of ours."""
+    fps, found = clip.fps, pfnnc.label_phase(clip).strikes
+    inside = [true[(true > 0.25) & (true < (len(clip) - 1) / fps - 0.1)] * fps for true in made.strikes]
+    return np.array([np.abs(f - t).min(initial=np.inf) for f, true in zip(found, inside, strict=True) for t in true])
+
+
+def score_noise(seeds: int = 8) -> None:
+    print("\nthe same of other made clips: frames off (mean, greatest), within one frame, missed (off by over 0.2 s)")
+    for metres, degrees in ((0.0, 0.0), (0.002, 0.3), (0.005, 0.75), (0.01, 1.0)):
+        for name, recipes in MADE.items():
+            line = f"  {1000 * metres:3.0f} mm {degrees:4.2f} deg  {name:18}"
+            for fps in (30, 60, 120):
+                off = []
+                for kind, seconds, options in recipes:
+                    made = pfnnc.make_gait_clip(kind, seconds=seconds, fps=fps, variation=0.5, **options)
+                    for seed in range(seeds if metres else 1):
+                        clip = noisy(made.clip, np.random.default_rng(seed), metres, np.radians(degrees))
+                        off.append(strike_errors(made, clip))
+                off = np.concatenate(off)
+                near = off[off < 0.2 * fps]
+                line += f"{fps:5} fps {near.mean():5.2f} {near.max():5.2f} {np.mean(off <= 1):6.1%} {len(off) - len(near):3d}"
+            print(line)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clips", type=Path, default=HERE.parent / "shared" / "clips")
@@ -147,6 +188,7 @@ def main() -> None:
         else:
             print(f"{name}: no such recordings in {options.clips}")
     score_made()
+    score_noise()
 
 
 if __name__ == "__main__":
