@@ -338,14 +338,14 @@ def completed(phase: np.ndarray, clip: Clip, avg_stride: float) -> np.ndarray:
 
 
 def played_at(clip: Clip, phase: np.ndarray, scale: float) -> tuple[Clip, np.ndarray]:
-    """A clip played `scale` times as fast, at its own frame rate, and its phase."""
+    """A clip played ``scale`` times as fast, at its own frame rate, and its phase."""
     rate, places = clip.fps * scale, clip.translations
     quick = Clip(clip.skeleton, clip.root_positions, clip.rotations, rate, clip.name, translations=places)
     return _augment.at_rate(quick, phase, None, clip.fps)[:2]
 
 
 def stretches(mask: np.ndarray, margin: int) -> list[slice]:
-    """The runs of True, `margin` longer on either side."""
+    """The runs of True, ``margin`` longer on either side."""
     return [slice(max(0, a - margin), b + margin) for a, b in runs(mask) if mask[a]]
 
 
@@ -372,7 +372,7 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
 
 
 def smoothed(track: np.ndarray, sigma: float, fps: float) -> np.ndarray:
-    """A track (T, 3) under a Gaussian of `sigma` seconds; beyond its ends it goes on as a `Trajectory` has it.
+    """A track (T, 3) under a Gaussian of ``sigma`` seconds; beyond its ends it goes on as a `Trajectory` has it.
 
     A recorded root sways with every step, and from that a network learns to read the step off the wanted path; the path
     that a player or a program asks for is smooth.
@@ -389,7 +389,7 @@ def smoothed(track: np.ndarray, sigma: float, fps: float) -> np.ndarray:
 
 
 def straightened(clip: Clip, sigma: float, soles: tuple[str, str], planted: float = Recipe.planted) -> Clip:
-    """A clip without its slow turns: its yaw under a Gaussian of `sigma` seconds is taken out of every frame.
+    """A clip without its slow turns: its yaw under a Gaussian of ``sigma`` seconds is taken out of every frame.
 
     People who are recorded in a small room go in curves; who is steered goes straight on. A body turns about the foot
     that it stands on, so the root is moved over the ground as planted soles have it: they slide as much as they did.

@@ -31,13 +31,20 @@ STATE, STATE_MAGIC = struct.Struct("<8sQI"), b"PFNNCON2"
 class Pose:
     """What a tick shows.
 
-    Attributes:
-        root_position: (3,) world, metres.
-        rotations: (J, 4) local, of the controller's skeleton.
-        yaw: of the root, radians.
-        phase: of the character's last frame, in [0, 1).
-        velocity: (3,) of the root, world, m/s.
-        contacts: (2,) what the network says of the left and right foot, about 1 where it stands; None without contacts.
+    Attributes
+    ----------
+    root_position : (3,)
+        World, metres.
+    rotations : (J, 4)
+        Local, of the controller's skeleton.
+    yaw
+        Of the root, radians.
+    phase
+        Of the character's last frame, in [0, 1).
+    velocity : (3,)
+        Of the root, world, m/s.
+    contacts : (2,)
+        What the network says of the left and right foot, about 1 where it stands; None without contacts.
     """
 
     root_position: np.ndarray
@@ -51,28 +58,45 @@ class Pose:
 class Controller:
     """Steers a `Character` whose features have ``control=Trajectory(...)``.
 
-    Args:
-        character: of `MotionModel.character`; or any `Character`, with `skeleton` and `fps`.
-        skeleton: of the poses; None: the character's own.
-        fps: frames a second that the character was trained at; None: the character's own.
-        velocity_halflife: seconds in which half of a change of velocity is done.
-        facing_halflife: seconds in which half of a turn is done.
-        trust: share of the network's own prediction in the wanted trajectory now, falling to 0 at its last time.
-        leash: metres that the virtual root may get away from the character's.
-        max_speed: m/s; a faster wish is cut to it.
-        grip: share of what standing feet would slide that the root moves instead, 0 to 1. At 0 the root goes as the
-            network says, and so it does where features have no contacts or a skeleton no legs.
-        lock_feet: hold feet where they came to stand, by inverse kinematics, while the network predicts contact.
-        lock_radius: a foot that would be held farther than this from its animation is let go, metres.
-        lock_halflife: seconds in which a foot that was let go has come back half of the way.
+    Parameters
+    ----------
+    character
+        Of `MotionModel.character`; or any `Character`, with ``skeleton`` and ``fps``.
+    skeleton
+        Of the poses; None: the character's own.
+    fps
+        Frames a second that the character was trained at; None: the character's own.
+    velocity_halflife
+        Seconds in which half of a change of velocity is done.
+    facing_halflife
+        Seconds in which half of a turn is done.
+    trust
+        Share of the network's own prediction in the wanted trajectory now, falling to 0 at its last time.
+    leash
+        Metres that the virtual root may get away from the character's.
+    max_speed
+        m/s; a faster wish is cut to it.
+    grip
+        Share of what standing feet would slide that the root moves instead, 0 to 1. At 0 the root goes as the network
+        says, and so it does where features have no contacts or a skeleton no legs.
+    lock_feet
+        Hold feet where they came to stand, by inverse kinematics, while the network predicts contact.
+    lock_radius
+        A foot that would be held farther than this from its animation is let go, metres.
+    lock_halflife
+        Seconds in which a foot that was let go has come back half of the way.
 
     The character's frames stay those of the network: `grip` moves its root over the ground, foot locking changes the
     poses only. Velocity and facing have one half-life, so that the wanted path and the way that it faces turn together:
     a facing that is there at once does not tell, where a half turn is wanted, over which shoulder, and nor does a
-    network that is not asked what it is about (`trust`).
+    network that is not asked what it is about (``trust``).
 
-    Raises:
-        ValueError: a character without a trajectory, a wrong value. TypeError: wrong types.
+    Raises
+    ------
+    ValueError
+        A character without a trajectory, a wrong value.
+    TypeError
+        Wrong types.
     """
 
     def __init__(
@@ -154,19 +178,27 @@ class Controller:
         return np.stack([rows[:, 0], np.zeros(len(rows)), rows[:, 1]], axis=1), rows[:, 2].copy()
 
     def step(self, dt: float, velocity=(0.0, 0.0), facing: float | None = None, *, camera: float | None = None) -> Pose:
-        """Go on by `dt` seconds and return the pose.
+        """Go on by ``dt`` seconds and return the pose.
 
-        Args:
-            dt: seconds, more than 0 and at most 10. The character makes its own frames up to that moment or just
-                beyond; the pose lies between the last two of them.
-            velocity: wanted, (x, z) in m/s. In the world; with `camera` x is to the right of the view and z ahead.
-            facing: wanted yaw, radians, in the world or with `camera` from the view's; None: the way that it moves, and
-                the last one where it stands.
-            camera: yaw of the direction of view; None: velocity and facing are in the world.
+        Parameters
+        ----------
+        dt
+            Seconds, more than 0 and at most 10. The character makes its own frames up to that moment or just beyond;
+            the pose lies between the last two of them.
+        velocity
+            Wanted, (x, z) in m/s. In the world; with ``camera`` x is to the right of the view and z ahead.
+        facing
+            Wanted yaw, radians, in the world or with ``camera`` from the view's; None: the way that it moves, and the
+            last one where it stands.
+        camera
+            Yaw of the direction of view; None: velocity and facing are in the world.
 
-        Raises:
-            ValueError, TypeError: wrong arguments; nothing has changed.
-            FloatingPointError: a prediction is not finite; nothing has changed.
+        Raises
+        ------
+        ValueError, TypeError
+            Wrong arguments; nothing has changed.
+        FloatingPointError
+            A prediction is not finite; nothing has changed.
         """
         dt = _check.number(dt, "dt", above=0, most=LONGEST)
         command = self._command(velocity, facing, camera)
@@ -196,7 +228,7 @@ class Controller:
         return STATE.pack(STATE_MAGIC, len(own), zlib.crc32(own)) + own + self._character.state()
 
     def restore(self, state: bytes) -> None:
-        """Go back to a `state`. TypeError for no bytes; ValueError, nothing changed, for those of another."""
+        """Go back to a `state`. ``TypeError`` for no bytes; ``ValueError``, nothing changed, for those of another."""
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         size = len(self.state()) - len(self._character.state())
@@ -260,7 +292,7 @@ class Controller:
         self._before, self._now = self._now, self._pose_now(self._grip)
 
     def _legs_of(self, feet: tuple) -> _Legs | None:
-        """The legs, where they are known and needed; only `lock_feet` cannot do without."""
+        """The legs, where they are known and needed; only ``lock_feet`` cannot do without."""
         if not self._spec.contacts:
             return None
         try:

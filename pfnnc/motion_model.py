@@ -43,25 +43,42 @@ EVALUATED = 10.0  # seconds of a clip that `evaluate` rolls out
 class MotionModel:
     """A trained character: what `train` made or `load` read.
 
-    Attributes:
-        model: the `SimplifiedPFNN`; for run time also what its `compile` made:
-            ``dataclasses.replace(walker, model=walker.model.compile("float16"))``.
-        spec: the `FeatureSpec` of its frames.
-        normalizer: the fitted `Normalizer`.
-        skeleton: of the first clip it was trained on.
-        fps: frames a second that it was trained at.
-        input_len: frames of history, L.
-        avg_stride: metres of ground a gait cycle.
-        mean_velocity: (bins, 3) m/s by phase, in the frame of the features: ``Drift(mean_velocity, by_phase=True)``.
-        history: one `EpochReport` an epoch.
-        preset: "article" or "controller".
-        feet: names of the left and right sole, empty where the features have no contacts.
-        rest: rotations of joints that do not move and are not encoded, by name.
-        cadence: gait cycles a second.
-        frames: (bins, F) the mean frame of features by phase: how a start without a phase finds its own.
-        paces: (n, 4) how fast people went on who moved like this: how a start finds its speed.
-        limits: (2, F) least and largest of each column seen in training, and a tenth of that range beyond: predictions
-            are kept between them.
+    Attributes
+    ----------
+    model
+        The `SimplifiedPFNN`; for run time also what its `compile` made:
+        ``dataclasses.replace(walker, model=walker.model.compile("float16"))``.
+    spec
+        The `FeatureSpec` of its frames.
+    normalizer
+        The fitted `Normalizer`.
+    skeleton
+        Of the first clip it was trained on.
+    fps
+        Frames a second that it was trained at.
+    input_len
+        Frames of history, L.
+    avg_stride
+        Metres of ground a gait cycle.
+    mean_velocity : (bins, 3)
+        m/s by phase, in the frame of the features: ``Drift(mean_velocity, by_phase=True)``.
+    history
+        One `EpochReport` an epoch.
+    preset
+        "article" or "controller".
+    feet
+        Names of the left and right sole, empty where the features have no contacts.
+    rest
+        Rotations of joints that do not move and are not encoded, by name.
+    cadence
+        Gait cycles a second.
+    frames : (bins, F)
+        The mean frame of features by phase: how a start without a phase finds its own.
+    paces : (n, 4)
+        How fast people went on who moved like this: how a start finds its speed.
+    limits : (2, F)
+        Least and largest of each column seen in training, and a tenth of that range beyond: predictions are kept
+        between them.
     """
 
     model: SimplifiedPFNN
@@ -135,23 +152,39 @@ class MotionModel:
         contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16 steps; every clip mirrored and at five
         speeds, half of them along a smoothed path.
 
-        Args:
-            clips: `Clip` objects, all of one frame rate and with the same joints. The recipes were found at 30 frames
-                a second: ``clip.resample(30)``.
-            preset: "controller" or "article".
-            phases: for each clip an array (T,), [0, 1] or NaN, or the `Labels` of `label_phase`; None labels them.
-            max_seconds: stop training then.
-            epochs: passes over the data; None: as the preset has it.
-            seed: same seed, clips and machine, same bits.
-            progress: show a bar where it takes longer than two seconds.
-            checkpoint: a file that is written after each epoch; where it exists, training goes on from it.
-            about: what the run is, for people, kept in the checkpoint.
-            overrides: fields of the recipe (``hidden``, ``input_len``, ``scales``, ...), options of `FeatureSpec`
-                and of `Trainer`, by name.
+        Parameters
+        ----------
+        clips
+            `Clip` objects, all of one frame rate and with the same joints. The recipes were found at 30 frames a
+            second: ``clip.resample(30)``.
+        preset
+            "controller" or "article".
+        phases
+            For each clip an array (T,), [0, 1] or NaN, or the `Labels` of `label_phase`; None labels them.
+        max_seconds
+            Stop training then.
+        epochs
+            Passes over the data; None: as the preset has it.
+        seed
+            Same seed, clips and machine, same bits.
+        progress
+            Show a bar where it takes longer than two seconds.
+        checkpoint
+            A file that is written after each epoch; where it exists, training goes on from it.
+        about
+            What the run is, for people, kept in the checkpoint.
+        overrides
+            Fields of the recipe (``hidden``, ``input_len``, ``scales``, ...), options of `FeatureSpec` and of
+            `Trainer`, by name.
 
-        Raises:
-            ValueError: clips that do not fit each other, phases of another length, nothing to train on.
-            TypeError: wrong types, unknown options. FloatingPointError: the loss left the finite numbers.
+        Raises
+        ------
+        ValueError
+            Clips that do not fit each other, phases of another length, nothing to train on.
+        TypeError
+            Wrong types, unknown options.
+        FloatingPointError
+            The loss left the finite numbers.
         """
         recipe = _recipes.recipe_of(preset, overrides)
         clips = _recipes.check_clips(clips)
@@ -192,21 +225,32 @@ class MotionModel:
     def synthesize(
         self, start: Clip, n_frames: int, *, dt=None, phase=None, drift: Drift | None = None, path=None
     ) -> Synthesis:
-        """Go on from the end of a clip for `n_frames` frames.
+        """Go on from the end of a clip for ``n_frames`` frames.
 
-        Args:
-            start: `input_len` frames or more; place and yaw go on from its last. Another frame rate is resampled.
-            n_frames: how many frames.
-            dt: seconds a frame, a number or (n_frames,); None: 1 / fps.
-            phase: of the last frame; None: `label_phase` of the start, or else that of the most similar frame seen in
-                training.
-            drift: the motion to hold to, see `Drift`. A model with control is better led by `path`.
-            path: (positions (M, 3), yaw (M,)) wanted of the root from the next frame on, one row a frame of 1 / fps
-                seconds, for models with control; None: where `drift` has a row a frame, the path that it expects, else
-                straight on at the speed of the start.
+        Parameters
+        ----------
+        start
+            ``input_len`` frames or more; place and yaw go on from its last. Another frame rate is resampled.
+        n_frames
+            How many frames.
+        dt
+            Seconds a frame, a number or (n_frames,); None: 1 / fps.
+        phase
+            Of the last frame; None: `label_phase` of the start, or else that of the most similar frame seen in
+            training.
+        drift
+            The motion to hold to, see `Drift`. A model with control is better led by ``path``.
+        path
+            (positions (M, 3), yaw (M,)) wanted of the root from the next frame on, one row a frame of 1 / fps seconds,
+            for models with control; None: where ``drift`` has a row a frame, the path that it expects, else straight on
+            at the speed of the start.
 
-        Raises:
-            ValueError, TypeError: as `synthesize`. FloatingPointError: a prediction is not finite.
+        Raises
+        ------
+        ValueError, TypeError
+            As `synthesize`.
+        FloatingPointError
+            A prediction is not finite.
         """
         frames = check_frames(n_frames, 1, self.spec)
         dts = check_steps(1 / self.fps if dt is None else dt, frames)
@@ -248,7 +292,7 @@ class MotionModel:
     # ---- files
 
     def save(self, path: str | os.PathLike) -> None:
-        """Write one checksummed file, whole or not at all (OSError)."""
+        """Write one checksummed file, whole or not at all (``OSError``)."""
         _store.save(path, "motion-model", *self._contents())
 
     def to_bytes(self) -> bytes:
@@ -294,7 +338,7 @@ class MotionModel:
 
     @classmethod
     def load(cls, path: str | os.PathLike) -> MotionModel:
-        """Read a file that `save` wrote. FileNotFoundError; ValueError where it is damaged or something else."""
+        """Read a file that `save` wrote. ``FileNotFoundError``; ``ValueError`` where it is damaged or something else."""
         arrays, settings = _store.load(path, "motion-model")
         try:
             return cls._from(arrays, settings, os.fspath(path))

@@ -32,23 +32,31 @@ MOST_RATE = 1e9  # m/s or rad/s of a drift: float32 features hold it
 class Drift:
     """The motion that a roll-out is held to.
 
-    The mean over the last `window` frames of (predicted - expected) is taken off the shown velocity, and off the yaw
-    rate where `yaw_rate` is given. The mean is over as many frames as there are, this one included. It is a mean over
+    The mean over the last ``window`` frames of (predicted - expected) is taken off the shown velocity, and off the yaw
+    rate where ``yaw_rate`` is given. The mean is over as many frames as there are, this one included. It is a mean over
     frames, so the same behaviour at twice the frame rate needs twice the window.
 
-    Args:
-        expected: velocity in m/s, in the frame of the features: (3,) for every frame, (n, 3) one row a frame,
-            (B, n, 3) one a character and frame, or with `by_phase` a table (bins, 3).
-        window: frames of the mean, at least 1.
-        yaw_rate: rad/s, a number or one a frame, (n,); None leaves the yaw alone.
-        by_phase: take row ``floor(phase * bins)`` of `expected`, of the phase that the network was asked with. See
-            `WindowDataset.mean_velocity`.
+    Parameters
+    ----------
+    expected
+        Velocity in m/s, in the frame of the features: (3,) for every frame, (n, 3) one row a frame, (B, n, 3) one a
+        character and frame, or with ``by_phase`` a table (bins, 3).
+    window
+        Frames of the mean, at least 1.
+    yaw_rate
+        rad/s, a number or one a frame, (n,); None leaves the yaw alone.
+    by_phase
+        Take row ``floor(phase * bins)`` of ``expected``, of the phase that the network was asked with. See
+        `WindowDataset.mean_velocity`.
 
     The article subtracts the mean velocity itself, which stops a walker: that is ``Drift((0, 0, 0))``.
 
-    Raises:
-        ValueError: wrong shape, a value that is not finite, window < 1.
-        TypeError: wrong type.
+    Raises
+    ------
+    ValueError
+        Wrong shape, a value that is not finite, window < 1.
+    TypeError
+        Wrong type.
 
     >>> Drift((0, 0, 1.4), window=30).expected
     array([0. , 0. , 1.4])
@@ -103,15 +111,22 @@ class Drift:
 class Synthesis:
     """What a roll-out made: arrays (n, ...) of one character, (B, n, ...) of a batch.
 
-    Attributes:
-        features: (…, n, F) in the model's dtype, as shown: velocity (and yaw rate or orientation) after drift
-            correction.
-        root_positions: (…, n, 3) world, metres, float64, after each frame.
-        root_velocity: (…, n, 3) world, m/s, float64, the velocity that the root moved with.
-        phase: (…, n) after each frame, in [0, 1), float64.
-        yaw: (…, n) heading of the root after each frame, radians, not wrapped in frame "heading", float64.
-        spec: the features.
-        rest: rotations (4,) of joints, by name, that are not encoded; others stand at identity.
+    Attributes
+    ----------
+    features : (…, n, F)
+        In the model's dtype, as shown: velocity (and yaw rate or orientation) after drift correction.
+    root_positions : (…, n, 3)
+        World, metres, float64, after each frame.
+    root_velocity : (…, n, 3)
+        World, m/s, float64, the velocity that the root moved with.
+    phase : (…, n)
+        After each frame, in [0, 1), float64.
+    yaw : (…, n)
+        Heading of the root after each frame, radians, not wrapped in frame "heading", float64.
+    spec
+        The features.
+    rest
+        Rotations (4,) of joints, by name, that are not encoded; others stand at identity.
     """
 
     features: np.ndarray
@@ -139,7 +154,7 @@ class Synthesis:
     def to_clip(self, skeleton: Skeleton, fps: float, name: str = "synthesis") -> Clip:
         """The shown frames of one character as a clip: its root positions and rotations.
 
-        Joints that are not encoded stand as in `rest`. ValueError for a batch (take one with ``synthesis[i]``), no
+        Joints that are not encoded stand as in ``rest``. ``ValueError`` for a batch (take one with ``synthesis[i]``), no
         frame at all, or a skeleton that does not fit the features.
         """
         if self.features.ndim != 2:
@@ -188,28 +203,46 @@ def synthesize(
     yaw=0.0,
     path=None,
 ) -> Synthesis:
-    """Let a network walk: `n_frames` frames from a window, for one character or a batch.
+    """Let a network walk: ``n_frames`` frames from a window, for one character or a batch.
 
-    Args:
-        model: a `SimplifiedPFNN`, what its `compile` made, or any callable ``(x (B, in_dim), phase (B,)) -> (B, out_dim)``.
-        spec: the features of a frame.
-        normalizer: what the network's numbers are scaled with; None: it sees physical numbers.
-        init_window: the frames before the first, physical, (L, F) or (B, L, F); finite.
-        phase: of the last frame of the window, a number or (B,), in [0, 1].
-        n_frames: how many frames, 0 or more.
-        dt: seconds a frame, a number or (n_frames,), greater than 0.
-        avg_stride: metres a cycle, a number or (B,), greater than 0. Not used with ``spec.phase_step``.
-        drift: the motion to hold to, see `Drift`.
-        origin: world position of the root at the window's last frame, (3,) or (B, 3).
-        yaw: heading there, radians, a number or (B,); for ``spec.frame == "heading"``.
-        path: for a spec with control: (positions (M, 3), yaw (M,)) wanted of the root from the next frame on, or
-            (B, M, 3) and (B, M); None: straight on at the mean speed of the window.
+    Parameters
+    ----------
+    model
+        A `SimplifiedPFNN`, what its `compile` made, or any callable ``(x (B, in_dim), phase (B,)) -> (B, out_dim)``.
+    spec
+        The features of a frame.
+    normalizer
+        What the network's numbers are scaled with; None: it sees physical numbers.
+    init_window
+        The frames before the first, physical, (L, F) or (B, L, F); finite.
+    phase
+        Of the last frame of the window, a number or (B,), in [0, 1].
+    n_frames
+        How many frames, 0 or more.
+    dt
+        Seconds a frame, a number or (n_frames,), greater than 0.
+    avg_stride
+        Metres a cycle, a number or (B,), greater than 0. Not used with ``spec.phase_step``.
+    drift
+        The motion to hold to, see `Drift`.
+    origin
+        World position of the root at the window's last frame, (3,) or (B, 3).
+    yaw
+        Heading there, radians, a number or (B,); for ``spec.frame == "heading"``.
+    path
+        For a spec with control: (positions (M, 3), yaw (M,)) wanted of the root from the next frame on, or (B, M, 3)
+        and (B, M); None: straight on at the mean speed of the window.
 
     The characters of a batch do not touch each other. The arguments are not changed.
 
-    Raises:
-        ValueError: wrong shape or value, named. TypeError: wrong type.
-        FloatingPointError: the prediction of a frame is not finite.
+    Raises
+    ------
+    ValueError
+        Wrong shape or value, named.
+    TypeError
+        Wrong type.
+    FloatingPointError
+        The prediction of a frame is not finite.
     """
     window, single = _window(init_window, model, spec)
     characters = len(window)
@@ -254,11 +287,11 @@ class Rollout(_core.Rollout):
 class Character(Rollout):
     """One character that goes on a frame at a time; equal to `synthesize` to the bit.
 
-    Arguments are those of `synthesize`, for one character: `init_window` (L, F). `fps` is the frame rate that the
+    Arguments are those of `synthesize`, for one character: ``init_window`` (L, F). ``fps`` is the frame rate that the
     times of a trajectory are counted in. ``step(dt, out=None)`` goes on by one
-    frame and returns it as shown, (F,) in the model's dtype, a new array or `out`; with `out` it allocates nothing. A
-    prediction that is not finite is FloatingPointError and leaves the state as it was. A `Drift` with one row a frame
-    ends with its rows: the step after them is ValueError.
+    frame and returns it as shown, (F,) in the model's dtype, a new array or ``out``; with ``out`` it allocates nothing. A
+    prediction that is not finite is ``FloatingPointError`` and leaves the state as it was. A `Drift` with one row a frame
+    ends with its rows: the step after them is ``ValueError``.
     """
 
     def __init__(
@@ -305,7 +338,7 @@ class Character(Rollout):
         return STATE.pack(STATE_MAGIC, len(body), zlib.crc32(body), self._fingerprint) + body
 
     def restore(self, state: bytes) -> None:
-        """Go back to a `state`. TypeError for no bytes; ValueError, state unchanged, for those of no such Character."""
+        """Go back to a `state`. ``TypeError`` for no bytes; ``ValueError``, state unchanged, for those of no such Character."""
         if not isinstance(state, bytes):
             raise TypeError(f"state must be bytes, got {type(state).__name__}")
         if len(state) < STATE.size:
@@ -341,8 +374,8 @@ def begin(
     follow_height=False,
     limits=(None, None),
 ) -> None:
-    """Open and start a roll-out: checked float64 arrays of every character, `drift` as the core takes it. What the
-    trajectory looks back on is `past`, or follows from the rows `before` (B, n, F), the window's own where None."""
+    """Open and start a roll-out: checked float64 arrays of every character, ``drift`` as the core takes it. What the
+    trajectory looks back on is ``past``, or follows from the rows ``before`` (B, n, F), the window's own where None."""
     mean, scale = _scaling(normalizer, spec)
     float32 = model_dtype(model) == np.float32
     offsets = None
