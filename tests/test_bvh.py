@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import multiprocessing
-import os
 import re
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import mpmath
 import numpy as np
 import pytest
+from conftest import plain_environment
 from test_bvh_file import BODY, FILE, HEAD, angle_between, quietly, refused
 
 import pfnnc
@@ -88,7 +88,7 @@ print(hashlib.sha256(rotations).hexdigest())
 """
     digests = set()
     for isa in ("", "sse2", "portable"):
-        environment = {**os.environ, "PFNNC_ISA": isa} if isa else dict(os.environ)
+        environment = plain_environment(**({"PFNNC_ISA": isa} if isa else {}))
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
         digests.add(done.stdout)
     assert len(digests) == 1

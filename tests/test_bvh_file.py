@@ -828,7 +828,7 @@ def test_mutations_under_sanitizers(tmp_path):
     (tmp_path / "file.bvh").write_text(FILE)
     (tmp_path / "body.bvh").write_text(BODY)
     files = [tmp_path / "file.bvh", tmp_path / "body.bvh", *sorted(CASES.glob("*.bvh"))]
-    environment = dict(os.environ, ASAN_OPTIONS="max_allocation_size_mb=128")
+    environment = plain_environment(ASAN_OPTIONS="max_allocation_size_mb=128")
     environment.pop("LD_PRELOAD", None)
     done = subprocess.run(
         [tmp_path / "fuzz", "100000", "1", *files], capture_output=True, text=True, env=environment, timeout=500

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import reference_network as reference
-from conftest import shared
+from conftest import plain_environment, shared
 
 import pfnnc
 from pfnnc import PFNNLayer, SimplifiedPFNN
@@ -460,7 +460,7 @@ def test_thread_count_from_the_environment(value, expect):
         "import warnings\nwith warnings.catch_warnings(record=True) as seen:\n warnings.simplefilter('always'); import pfnnc\n"
         "print('warned' if seen else pfnnc.get_num_threads())"
     )
-    environment = {**os.environ, "PFNNC_NUM_THREADS": value}
+    environment = plain_environment(PFNNC_NUM_THREADS=value)
     result = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert result.stdout.strip() == expect
 
@@ -491,7 +491,7 @@ np.savez(sys.argv[2], **results)
 @pytest.mark.parametrize("isa", SETS)
 def test_every_instruction_set(tmp_path, isa):
     here, package = os.path.dirname(__file__), os.path.dirname(os.path.dirname(pfnnc.__file__))
-    environment = {**os.environ, "PFNNC_ISA": isa, "PYTHONPATH": os.pathsep.join([here, package])}
+    environment = plain_environment(PFNNC_ISA=isa, PYTHONPATH=os.pathsep.join([here, package]))
     command = [sys.executable, "-c", RUN_SET, isa, str(tmp_path / "y.npz")]
     code = subprocess.run(command, env=environment).returncode
     if code == 77:
@@ -507,7 +507,7 @@ def test_every_instruction_set(tmp_path, isa):
 
 
 def test_an_unknown_instruction_set_is_named():
-    environment = {**os.environ, "PFNNC_ISA": "mmx"}
+    environment = plain_environment(PFNNC_ISA="mmx")
     result = subprocess.run([sys.executable, "-c", "import pfnnc"], env=environment, capture_output=True, text=True, check=True)
     assert "PFNNC_ISA='mmx' is not to be had here" in result.stderr
 

@@ -1,7 +1,6 @@
 """Root motion against rational and 50-digit arithmetic, and against the laws that it must obey."""
 
 import hashlib
-import os
 import pickle
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 import pytest
+from conftest import plain_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -683,7 +683,7 @@ print(digest.hexdigest())
 """
     found = {
         isa: subprocess.run(
-            [sys.executable, "-c", code], env={**os.environ, "PFNNC_ISA": isa}, capture_output=True, text=True, check=True
+            [sys.executable, "-c", code], env=plain_environment(PFNNC_ISA=isa), capture_output=True, text=True, check=True
         ).stdout
         for isa in ("portable", "sse2", "avx2", "avx512")
     }

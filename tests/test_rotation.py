@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from conftest import plain_environment
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -132,10 +133,10 @@ np.savez(sys.argv[2], *results)
 @pytest.mark.parametrize("isa", ["avx2", "portable"])
 def test_every_instruction_set_gives_the_same(tmp_path, isa):
     results = []
-    for number, environment in enumerate([os.environ, os.environ | {"PFNNC_ISA": isa}]):
+    for number, environment in enumerate([plain_environment(), plain_environment(PFNNC_ISA=isa)]):
         path = tmp_path / f"{number}.npz"
         command = [sys.executable, "-c", SCRIPT, os.path.dirname(exact.__file__), str(path)]
-        subprocess.run(command, check=True, env=dict(environment), cwd=os.path.dirname(os.path.dirname(pfnnc.__file__)))
+        subprocess.run(command, check=True, env=environment, cwd=os.path.dirname(os.path.dirname(pfnnc.__file__)))
         with np.load(path) as file:
             results.append([file[name] for name in file.files])
     for one, other in zip(*results, strict=True):

@@ -190,7 +190,7 @@ static pfnn_status check_config(const pfnn_rollout_config *c, pfnn_error *error)
     if ((c->expected_rows || c->rate_rows) && (c->window < 1 || c->window > most))
         return pfnn_fail(error, PFNN_ERROR_VALUE, -1, "window must be at least 1 and fit into memory, got %zu", c->window);
     for (int32_t i = 0; i < c->layout.n_times; i++)
-        if (!(fabs(c->offsets[i]) <= MOST_OFFSET))
+        if (!(fabs(c->offsets[i]) <= (double)MOST_OFFSET))
             return pfnn_fail(error, PFNN_ERROR_VALUE, i, "offsets[%d]=%g is more than %d frames away", (int)i,
                              c->offsets[i], (int)MOST_OFFSET);
     if (c->expected_rows && c->expected_groups > most / c->expected_rows)

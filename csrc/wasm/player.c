@@ -385,7 +385,7 @@ EXPORT(player_open) int player_open(const void *model, size_t bytes, const doubl
 /* Go on by dt seconds with a wish in the world: m/s and a yaw, NaN for the way that it moves. 1, or 0 and player_error. */
 EXPORT(player_step) int player_step(double dt, double x, double z, double facing)
 {
-    if (!(dt > 0 && dt <= LONGEST) || !isfinite(x) || !isfinite(z) || isinf(facing)) {
+    if (!(dt > 0 && dt <= (double)LONGEST) || !isfinite(x) || !isfinite(z) || isinf(facing)) {
         pfnn_fail(&me.error, PFNN_ERROR_VALUE, -1, "a step of %g s to (%g, %g) is none", dt, x, z);
         return 0;
     }
