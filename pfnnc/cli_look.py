@@ -108,11 +108,15 @@ def _print_model(path: str) -> None:
 def label_files(args: argparse.Namespace) -> None:
     """Label gait phase and contacts of clips: for each the labels (NAME.npz), PFNN's own format (NAME.phase) and, with
     Matplotlib, a picture (NAME.png)."""
+    written: dict[str, Path] = {}
     for path in find_files(args.paths):
         (clip,), reading = read_told([path], Reading.of(args))
         if args.dry_run:
             print(label_report(clip, method=args.method, feet=reading.feet))
             continue
+        if clip.name in written:
+            raise Failure(f"{path}: its labels would go over those of {written[clip.name]}")
+        written[clip.name] = path
         for ending in ("npz", "phase", "png"):
             new_file(Path(args.output) / f"{clip.name}.{ending}", args.force, [path])
         print(label_report(clip, args.output, method=args.method, feet=reading.feet))

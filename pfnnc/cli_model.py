@@ -10,6 +10,7 @@ import numpy as np
 
 from ._files import written_whole
 from .bvh import save_bvh
+from .bvh_file import unique_names
 from .cli_read import (
     CHECKPOINT_NAME,
     MODEL_NAME,
@@ -417,8 +418,8 @@ def _evaluate_model(args):
             note("note: the reference was trained on; --holdout in `pfnnc train` keeps clips apart")
     output = Path(args.output) if args.output else trained.folder / "eval" if trained.folder else None
     reports = []
-    for path in paths:
-        folder = None if output is None else output if len(paths) == 1 else output / path.stem
+    for path, name in zip(paths, unique_names([path.stem for path in paths]), strict=True):
+        folder = None if output is None else output if len(paths) == 1 else output / name
         if folder is not None:
             new_file(folder / "report.json", args.force or not args.output)
         clip, phase = at_rate(trained, path, reading)

@@ -228,6 +228,16 @@ def test_the_folder_knows_its_own(capsys, trained):
     assert "foot_skate" in report["metrics"]
 
 
+def test_clips_of_one_name_keep_their_own_outputs(capsys, clips, trained, tmp_path):
+    again = tmp_path / "again" / "walk0.bvh"
+    again.parent.mkdir()
+    again.write_bytes((clips / "walk1.bvh").read_bytes())
+    run(capsys, "eval", trained, clips / "walk0.bvh", again, "--seconds", 1, "-o", tmp_path / "out")
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"walk0", "walk0_2"}
+    shown = run(capsys, "phase", clips / "walk0.bvh", again, "-o", tmp_path / "labels", "--force", code=1)
+    assert f"{again}: its labels would go over those of {clips / 'walk0.bvh'}" in shown.err
+
+
 def test_eval_of_a_clip_against_itself(capsys, clips, tmp_path):
     copy = tmp_path / "copy.bvh"
     copy.write_bytes((clips / "walk0.bvh").read_bytes())
