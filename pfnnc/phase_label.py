@@ -30,7 +30,7 @@ class Labels:
     strikes: tuple[np.ndarray, np.ndarray] = (
         np.zeros(0),
         np.zeros(0),
-    )  #: of the left, of the right foot, in frames and fractions
+    )  #: of the left, of the right foot, in frames and fractions; each nearest to one of the T frames
 
     def __len__(self) -> int:
         return len(self.phase)
@@ -129,7 +129,8 @@ def _from_feet(body: Body) -> Labels:
         for (_, bad), (good, _) in zip(pieces[:-1], pieces[1:], strict=True):
             phase[bad:good], confidence[bad:good], contacts[bad:good] = np.nan, 0, False
         steps += [(step.strike + start, step.foot) for walk in walks for step in walk]
-    strikes = tuple(np.array([at for at, foot in steps if foot == side]) for side in (0, 1))
+    inside = [(at, foot) for at, foot in steps if -0.5 <= at < frames - 0.5]  # a short clip's other strike may be beyond
+    strikes = tuple(np.array([at for at, foot in inside if foot == side]) for side in (0, 1))
     return Labels(phase, contacts, confidence, _nearest(find_cycles(phase)), strikes)
 
 

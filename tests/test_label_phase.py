@@ -526,6 +526,7 @@ def test_recordings_of_other_kinds():
             has = ~np.isnan(labels.phase)
             rate = np.median((np.diff(labels.phase)[has[1:] & has[:-1]] + 0.5) % 1 - 0.5) * clip_fps
             assert has[3:].all() and 1 / rate == pytest.approx(cycle, rel=0.1), name
+            assert all(np.rint(t) in range(len(labels)) for foot in labels.strikes for t in foot), name
             order = sorted([(t, 0) for t in labels.strikes[0]] + [(t, 1) for t in labels.strikes[1]])
             assert all(a[1] != b[1] for a, b in zip(order[:-1], order[1:], strict=True)), name
 
