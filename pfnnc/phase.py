@@ -73,10 +73,19 @@ def extract_phase_from_root_y(root_y, fps=30, *, min_period=0.4, smooth=5) -> tu
 def detect_contacts(positions, fps, *, height=0.02, enter_speed=0.15, leave_speed=0.24, min_duration=0.1) -> np.ndarray:
     """Which feet stand on the ground, by fixed thresholds: the definition of contact behind the package's metrics.
 
-    ``positions`` (T, feet, 3) in m: one joint a foot, of one kind (ankles, or toes), since one floor holds for all.
-    A contact begins where a foot is at most ``height`` above the clip's floor and no faster than ``enter_speed``
-    (m/s, in space); it ends where the foot is higher or faster than ``leave_speed``. Then gaps shorter than
-    ``min_duration`` (s) between two contacts are closed, and contacts shorter than that are dropped.
+    Parameters
+    ----------
+    positions : (T, feet, 3)
+        Metres; one joint a foot, of one kind (ankles, or toes), since one floor holds for all.
+    fps : float
+    height : float
+        Metres above the clip's floor that a foot in contact is at most.
+    enter_speed, leave_speed : float
+        m/s in space: a contact begins where the foot is no faster than the one, and ends where it is faster than the
+        other.
+    min_duration : float
+        Seconds: gaps shorter than this between two contacts are closed, then contacts shorter than this are dropped.
+
     The floor is the 2nd percentile over the frames of the lowest foot's height, so that a corrupt frame does not move
     it. Speed is the backward difference; frame 0 takes that of frame 1.
 

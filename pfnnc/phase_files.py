@@ -1,4 +1,4 @@
-"""Phase labels in files: `.phase` texts as PFNN's, and `.npz` with all of the labels."""
+"""Phase labels in files: ``.phase`` texts as PFNN's, and ``.npz`` with all of the labels."""
 
 import os
 from io import BytesIO
@@ -20,15 +20,15 @@ LARGEST_STEP = 0.1  # cycles a frame; a greater jump is the end of a walk
 
 
 def load_phase(path: str | os.PathLike, *, unit: str = "cycle", frames: int | None = None) -> np.ndarray:
-    """The phase of a `.phase` file, one number a row, in the package's terms: (T,), 0 at a left strike, NaN for no
+    """The phase of a ``.phase`` file, one number a row, in the package's terms: (T,), 0 at a left strike, NaN for no
     phase.
 
     In these files 0 is a **right** strike, half a cycle later comes the left one, and where nobody walks a number is
     repeated; a last strike may be written as 1. All that is taken care of: a frame has a phase where the number moves
     on, by at most 0.1 cycle, from the row before or to the row after.
 
-    unit: "cycle", rows in [0, 1], PFNN's own; "pi", rows in [0, 2], a variant in units of pi. A file does not tell
-    which it is, and nothing guesses. frames: as many as the clip has: further rows are cut off, further frames have no
+    ``unit``: "cycle", rows in [0, 1], PFNN's own; "pi", rows in [0, 2], a variant in units of pi. A file does not tell
+    which it is, and nothing guesses. ``frames``: as many as the clip has: further rows are cut off, further frames have no
     phase.
 
     ``OSError`` where the file cannot be read; ``ValueError`` naming the line where a row is not one number in the
@@ -62,10 +62,10 @@ def _rows(path: Path, whole: float) -> np.ndarray:
 
 
 def save_phase(path: str | os.PathLike, phase, *, unit: str = "cycle") -> None:
-    """Write a phase (T,) of the package, or that of `Labels`, as a `.phase` file: 0 at a right strike, zeros for no
+    """Write a phase (T,) of the package, or that of `Labels`, as a ``.phase`` file: 0 at a right strike, zeros for no
     phase.
 
-    `load_phase` gives it back, but for the frame beside a gap, which zeros cannot tell from a strike (a `.npz` can, see
+    `load_phase` gives it back, but for the frame beside a gap, which zeros cannot tell from a strike (a ``.npz`` can, see
     `save_labels`). The file is written whole or not at all (``OSError``).
     """
     whole = UNITS[option(unit, "unit", tuple(UNITS))]
@@ -76,7 +76,7 @@ def save_phase(path: str | os.PathLike, phase, *, unit: str = "cycle") -> None:
 
 
 def save_labels(path: str | os.PathLike, labels: Labels) -> None:
-    """Write `Labels` to a `.npz`: arrays phase, contacts, confidence, cycles, left_strikes, right_strikes. Whole or
+    """Write `Labels` to a ``.npz``: arrays phase, contacts, confidence, cycles, left_strikes, right_strikes. Whole or
     not at all."""
     if not isinstance(labels, Labels):
         raise TypeError(f"labels must be Labels, got {type(labels).__name__}")

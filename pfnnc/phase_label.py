@@ -53,7 +53,7 @@ def label_phase(clip: Clip, method: str = "contacts", *, feet=None) -> Labels:
         a ``UserWarning`` says so.
       "auto": "contacts" where the feet are told by the skeleton's names or ``feet``, else "root_y".
 
-    feet: ``(left, right)``, each a joint (name or index) or ``(ankle, toe)``; None asks `Skeleton.find_feet`. Where the
+    ``feet``: ``(left, right)``, each a joint (name or index) or ``(ankle, toe)``; None asks `Skeleton.find_feet`. Where the
     names do not tell, ``ValueError``. Frames that are plainly corrupt (a T-pose at the start, a row of zeros) are left
     out.
 
