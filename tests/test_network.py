@@ -538,7 +538,8 @@ def test_compiled(weights, goal, crowd):
 
 
 @pytest.mark.parametrize(
-    "kernel, kernels, beta", [("rbf", 8, 8.0), ("cyclic", 16, 32.0), ("catmull_rom", 8, 1.0), ("rbf", 4, 8.0)]
+    "kernel, kernels, beta",
+    [("rbf", 8, 8.0), ("cyclic", 16, 32.0), ("catmull_rom", 8, 1.0), ("rbf", 4, 8.0), ("rbf", 8, 1e-9), ("rbf", 8, 300.0)],
 )
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_large_batches_are_exact_whatever_way_they_go(kernel, kernels, beta, dtype):

@@ -74,6 +74,45 @@ static double residual(const double *share, const double *basis, int n, int rank
     return worst;
 }
 
+/*
+ * Other vectors that span the same, as (2, rank, n): rows of which each has a kernel of its own, with share 1 there and
+ * 0 in the other rows (Gauss and Jordan), so that a blend needs but the kernels that are left; and what gives the rows'
+ * shares of a vector.
+ */
+static void reduce(double *basis, const double *vectors, int n, int rank)
+{
+    double *row = basis, *shares = basis + rank * n;
+    memcpy(row, vectors, (size_t)(rank * n) * sizeof *row);
+    for (int j = 0; j < rank; j++) {
+        int from = j, own = 0;
+        for (int i = j; i < rank; i++)
+            for (int k = 0; k < n; k++)
+                if (fabs(row[i * n + k]) > fabs(row[from * n + own])) {
+                    from = i;
+                    own = k;
+                }
+        double pivot = row[from * n + own];
+        for (int k = 0; k < n; k++) {
+            double keep = row[j * n + k];
+            row[j * n + k] = k == own ? 1 : row[from * n + k] / pivot;
+            if (from != j)
+                row[from * n + k] = keep;
+        }
+        for (int i = 0; i < rank; i++) {
+            double times = row[i * n + own];
+            for (int k = 0; k < n && i != j; k++)
+                row[i * n + k] = k == own ? 0 : row[i * n + k] - times * row[j * n + k];
+        }
+        for (int k = 0; k < n; k++) {
+            shares[j * n + k] = 0;
+            for (int i = 0; i < rank; i++)
+                shares[j * n + k] += vectors[i * n + own] * vectors[i * n + k];
+        }
+    }
+    for (int i = 0; i < rank * n; i++) /* as good as none */
+        row[i] = fabs(row[i]) < 1e-12 ? 0 : row[i];
+}
+
 /* Stops, having returned it, at the first error that is over the limit. */
 static double basis_within(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank, double limit)
 {
@@ -81,7 +120,7 @@ static double basis_within(double *basis, const pfnn_net_config *config, int32_t
     double share[PFNN_MAX_KERNELS], worst = 0;
     int n = config->kernels;
 
-    for (int s = 0; s < segments && worst <= limit; s++, basis += (int64_t)rank * n) {
+    for (int s = 0; s < segments && worst <= limit; s++, basis += (int64_t)2 * rank * n) {
         memset(matrix, 0, (size_t)(n * n) * sizeof *matrix);
         for (int i = 0; i < SAMPLES; i++) {
             double phase = (s + (double)i / (SAMPLES - 1)) / segments;
@@ -91,11 +130,11 @@ static double basis_within(double *basis, const pfnn_net_config *config, int32_t
                     matrix[a * n + b] += share[a] * share[b];
         }
         eigenvectors(vectors, matrix, n);
-        memcpy(basis, vectors, (size_t)(rank * n) * sizeof *basis);
+        reduce(basis, vectors, n, rank);
         for (int i = 0; i < 2 * SAMPLES - 1; i++) { /* also between the samples */
             double phase = (s + (double)i / (2 * SAMPLES - 2)) / segments, error;
             pfnn_phase_shares(share, NULL, config, &phase, 1, NULL);
-            error = residual(share, basis, n, rank);
+            error = residual(share, vectors, n, rank);
             worst = error > worst ? error : worst;
         }
     }
@@ -109,19 +148,22 @@ double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t se
 
 int pfnn_crowd_choices(pfnn_crowd crowds[PFNN_MAX_CROWDS], double *basis, const pfnn_net_config *config, double limit)
 {
-    static const int32_t segments[] = {1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48};
+    static const int32_t segments[] = {1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 16, 20, 24, 32, 48};
     int count = 0;
-    int32_t rank = config->kernels * 7 / 10;
-    for (size_t i = 0; i < sizeof segments / sizeof *segments; i++)
-        for (; rank >= 2 && count < PFNN_MAX_CROWDS; rank--) { /* more segments need less rank */
-            if (basis_within(basis, config, segments[i], rank, limit) > limit)
-                break;
-            crowds[count] = (pfnn_crowd){segments[i], rank, basis, NULL, NULL};
-            if (count)
-                crowds[count - 1].next = &crowds[count];
-            basis += segments[i] * rank * config->kernels;
-            count++;
-        }
+    int32_t rank = config->kernels - 1;
+    for (size_t i = 0; i < sizeof segments / sizeof *segments && count < PFNN_MAX_CROWDS; i++) {
+        int32_t before = rank; /* more segments need less rank */
+        while (rank >= 2 && basis_within(basis, config, segments[i], rank, limit) <= limit)
+            rank--;
+        if (rank == before)
+            continue;
+        pfnn_crowd_basis(basis, config, segments[i], rank + 1);
+        crowds[count] = (pfnn_crowd){segments[i], rank + 1, basis, NULL, NULL};
+        if (count)
+            crowds[count - 1].next = &crowds[count];
+        basis += 2 * segments[i] * (rank + 1) * config->kernels;
+        count++;
+    }
     return count;
 }
 
@@ -156,7 +198,7 @@ void pfnn_crowd_build(pfnn_net *nets, float *memory, const pfnn_net *net, const 
     pfnn_net_config config = blended_config(&net->config, crowd->rank);
     int kernels = net->config.kernels;
     const double *basis = crowd->basis;
-    for (int s = 0; s < crowd->segments; s++, basis += (int64_t)crowd->rank * kernels) {
+    for (int s = 0; s < crowd->segments; s++, basis += (int64_t)2 * crowd->rank * kernels) {
         pfnn_net_bind(&nets[s], &config, memory);
         memory += pfnn_net_count(&config);
         for (int l = 0; l < config.layers; l++) {

@@ -19,7 +19,9 @@ enum {
     WIDE = 4,         /* panels of a tile from which on reading is the slower part */
     TWO_TILES = 6,    /* panels that are worked on at a time by two tiles of rows */
     BLENDS = 32,      /* blended panels that there is room for: with a chunk's rows, most of a second-level cache */
-    MOST_BLENDED = 4  /* panels that are blended at a time */
+    MOST_BLENDED = 4, /* panels that are blended at a time */
+    COST_OF_BLEND = 8,   /* in products of a row with a matrix */
+    COST_OF_READING = 6  /* the same: a matrix, for the blends of a chunk */
 };
 
 /* How a tile reads its weights: see kernel.h. */
@@ -168,9 +170,36 @@ static int64_t segment_rows(const forward *f, int s, int64_t first, int64_t rows
     return least(f->begin[s + 1], first + rows) - begin;
 }
 
-static const double *segment_basis(const forward *f, double phase)
+/* (rank, kernels): what gives the shares of the blends for a phase */
+static const double *blends_shares(const forward *f, double phase)
 {
-    return f->crowd->basis + pfnn_crowd_segment(phase, f->crowd->segments) * f->crowd->rank * f->config->kernels;
+    return f->crowd->basis +
+           (2 * pfnn_crowd_segment(phase, f->crowd->segments) + 1) * f->crowd->rank * f->config->kernels;
+}
+
+/* Panels of all matrices that are fetched beside other work: so few lines at a time that nothing waits for memory. */
+typedef struct fetch {
+    const char *at;
+    int64_t row, matrix; /* bytes */
+    int64_t rows, kernels, panels;
+    int64_t each, i, k; /* rows of matrices at a time, and which is next */
+} fetch;
+
+static void spread_fetch(fetch *f, int64_t times)
+{
+    f->each = (f->rows * f->kernels + times - 1) / times;
+}
+
+static void fetch_some(fetch *f)
+{
+    for (int64_t n = 0; n < f->each && f->i < f->rows; n++) {
+        for (int64_t p = 0; p < f->panels; p++)
+            PREFETCH(f->at + f->i * f->row + f->k * f->matrix + p * PFNN_PANEL_BYTES);
+        if (++f->k == f->kernels) {
+            f->k = 0;
+            f->i++;
+        }
+    }
 }
 
 #define REAL float
@@ -305,16 +334,15 @@ static void work(void *context, int64_t worker)
         run_rows(f, first, end - first, &space);
 }
 
-/* What so many rows of a segment cost by its blends, in products of a row with a matrix; each blend is K of them. */
-static double blended_cost(const pfnn_crowd *crowd, int kernels, int64_t rows)
+/* What so many rows of a segment cost by its blends, in products of a row with a matrix. */
+static double blended_cost(const pfnn_crowd *crowd, int64_t rows)
 {
-    const double slower = 2; /* they wait for memory */
-    return crowd->rank * (slower * kernels + (double)rows);
+    return crowd->rank * (COST_OF_BLEND + (double)rows);
 }
 
 static bool is_worth(const pfnn_crowd *crowd, int kernels, int64_t rows)
 {
-    return crowd->nets || blended_cost(crowd, kernels, rows) < (double)(kernels * rows);
+    return crowd->nets || blended_cost(crowd, rows) < (double)(kernels * rows);
 }
 
 static void count_rows(int64_t *count, const pfnn_crowd *crowd, const pfnn_net_batch *batch)
@@ -331,14 +359,14 @@ static const pfnn_crowd *choose_crowd(const pfnn_net *net, const pfnn_net_batch 
     const pfnn_crowd *best = NULL;
     double least_cost = 0.95 * (double)(kernels * batch->rows);
     for (const pfnn_crowd *crowd = net->crowd; crowd; crowd = crowd->next) {
-        double cost = 0;
+        double cost = (double)(COST_OF_READING * kernels * split_rows(batch->rows, CHUNK_ROWS).count);
         if (crowd->nets)
             return crowd;
         if (crowd->rank > BLENDS)
             continue; /* there is no room for the blends of a block */
         count_rows(count, crowd, batch);
         for (int s = 0; s < crowd->segments; s++)
-            cost += is_worth(crowd, kernels, count[s]) ? blended_cost(crowd, kernels, count[s]) : (double)(kernels * count[s]);
+            cost += is_worth(crowd, kernels, count[s]) ? blended_cost(crowd, count[s]) : (double)(kernels * count[s]);
         if (cost < least_cost) {
             least_cost = cost;
             best = crowd;

@@ -92,14 +92,17 @@ typedef struct NAME(layer_work) {
     int64_t first, rows; /* of the batch, in a crowd of its order */
 } NAME(layer_work);
 
-/* Add what matrix k gives to panels [p, p + panels), whose weights `tile` has. */
-static void NAME(run_tiles)(const NAME(layer_work) *l, pfnn_tile tile, form how, int k, int64_t p, int64_t panels)
+/* Add what matrix k gives to panels [p, p + panels), whose weights `tile` has, and fetch what is next, if anything. */
+static void NAME(run_tiles)(const NAME(layer_work) *l, pfnn_tile tile, form how, int k, int64_t p, int64_t panels,
+                            fetch *next)
 {
     tile.c_row = l->padded;
     tile.depth = l->depth;
     tile.share_row = share_row(l->f);
     for (int64_t t = 0; t < l->tiles.count; t++) {
         int64_t at = split_at(l->tiles, t);
+        if (next)
+            fetch_some(next);
         tile.a = l->a + at * l->depth;
         tile.c = l->y + at * l->padded + p * PANEL;
         tile.share = l->share + at * tile.share_row + k;
@@ -133,14 +136,14 @@ static void NAME(run_block)(const NAME(layer_work) *l)
             pfnn_tile tile = {.depth = l->depth};
             form how = NAME(find_weights)(&tile, l->f, l->layer, k, l->row, p, panels, l->w);
             tile.next = next_block(net, l->layer, k, l->row, l->depth, p * PANEL);
-            NAME(run_tiles)(l, tile, how, k, p, panels);
+            NAME(run_tiles)(l, tile, how, k, p, panels, NULL);
         }
 }
 
-/* The part of a chunk's work that lies in one segment, and the segment's basis. */
+/* The part of a chunk's work that lies in one segment. */
 typedef struct NAME(segment_work) {
     NAME(layer_work) l;
-    const double *basis;
+    int segment;
 } NAME(segment_work);
 
 /* False where no row of the chunk lies in segment s. */
@@ -149,7 +152,7 @@ static bool NAME(find_segment)(NAME(segment_work) *part, const NAME(layer_work) 
     int64_t at, rows = segment_rows(l->f, s, l->first, l->rows, &at);
     if (rows <= 0)
         return false;
-    part->basis = l->f->crowd->basis + (int64_t)s * l->f->rank * l->f->config->kernels;
+    part->segment = s;
     part->l = *l;
     part->l.y += at * l->padded;
     part->l.a += at * l->depth;
@@ -160,21 +163,66 @@ static bool NAME(find_segment)(NAME(segment_work) *part, const NAME(layer_work) 
     return true;
 }
 
-/* Blend panels [p, p + panels) of a block for some segments, which reads the matrices once. */
-static void NAME(blend_panels)(const NAME(segment_work) *parts, int count, int64_t p, int64_t panels, int64_t blend_size)
+/* What a segment's matrices are blended of; returns the end of the shares, which it puts at `share`. */
+static REAL *NAME(find_mix)(pfnn_mix *mix, const NAME(layer_work) *l, int segment, REAL *share)
 {
-    const NAME(layer_work) *l = &parts->l;
-    const REAL *weights = l->f->net->weights[l->layer];
-    int kernels = l->f->config->kernels, each = l->f->rank * kernels;
-    REAL share[BLENDS * PFNN_MAX_KERNELS];
-    for (int i = 0; i < count * each; i++)
-        share[i] = (REAL)parts[i / each].basis[i % each];
-    pfnn_blend blend = {
-        .to = l->w, .to_blend = blend_size, .w = weights + l->row * l->out + p * PANEL, .w_row = l->out,
-        .matrix = l->in * l->out, .depth = l->depth, .panels = panels, .width = l->out - p * PANEL, .share = share,
-        .blends = count * l->f->rank, .kernels = kernels,
+    int kernels = l->f->config->kernels, rank = l->f->rank;
+    const double *basis = l->f->crowd->basis + (int64_t)segment * 2 * rank * kernels;
+    mix->share = share;
+    mix->commons = 0;
+    for (int j = 0; j < rank; j++)
+        mix->own[j] = -1;
+    for (int k = 0; k < kernels; k++) {
+        int parts = 0, last = 0;
+        for (int j = 0; j < rank; j++)
+            if (basis[j * kernels + k] != 0) {
+                parts++;
+                last = j;
+            }
+        if (parts == 1 && basis[last * kernels + k] == 1 && mix->own[last] < 0)
+            mix->own[last] = k;
+        else if (parts)
+            mix->common[mix->commons++] = k;
+    }
+    int commons = mix->commons;
+    while (mix->commons % 2 || !mix->commons) /* one again, of which nothing is taken */
+        mix->common[mix->commons++] = commons ? mix->common[0] : mix->own[0];
+    for (int j = 0; j < rank; j++)
+        for (int i = 0; i < mix->commons; i++)
+            *share++ = i < commons ? (REAL)basis[j * kernels + mix->common[i]] : 0;
+    return share;
+}
+
+/* What is blended after panels before p of a block: the same number of panels there or in the next block or layer. */
+static fetch NAME(find_fetch)(const NAME(layer_work) *l, int64_t p, int64_t panels)
+{
+    const pfnn_net_config *config = &l->f->net->config;
+    int layer = l->layer;
+    int64_t row = l->row, real = sizeof(REAL);
+    if (p >= l->padded / PANEL) {
+        p = 0;
+        row += l->depth;
+    }
+    if (row >= l->in) {
+        row = 0;
+        layer = (layer + 1) % config->layers;
+    }
+    int64_t in = config->size[layer], out = config->size[layer + 1];
+    return (fetch){
+        .at = (const char *)l->f->net->weights[layer] + (row * out + p * PANEL) * real, .row = out * real,
+        .matrix = in * out * real, .rows = least(l->depth, in - row), .kernels = config->kernels, .panels = panels,
     };
-    l->f->kernels->blend[TYPE](&blend);
+}
+
+/* How many tiles `panels` panels of all blends of some segments take. */
+static int64_t NAME(count_tiles)(const NAME(segment_work) *parts, int count, int64_t panels)
+{
+    int64_t tiles = 0;
+    for (int i = 0; i < count; i++) {
+        int64_t wide = widest(parts->l.f->kernels, TYPE, PACKED, split_at(parts[i].l.tiles, 1));
+        tiles += parts[i].l.tiles.count * parts->l.f->rank * split_rows(panels, wide).count;
+    }
+    return tiles;
 }
 
 /* One block of some segments: a few panels of all their blends at a time, made as they are needed. */
@@ -182,18 +230,32 @@ static void NAME(run_segments)(const NAME(segment_work) *parts, int count)
 {
     const NAME(layer_work) *l = &parts->l;
     int rank = l->f->rank;
+    REAL share[BLENDS * PFNN_MAX_KERNELS], *shares = share;
+    pfnn_mix mix[BLENDS];
+    for (int i = 0; i < count; i++)
+        shares = NAME(find_mix)(&mix[i], l, parts[i].segment, shares);
+    pfnn_blend blend = {
+        .to = l->w, .w_row = l->out, .matrix = l->in * l->out, .depth = l->depth, .mix = mix, .mixes = count,
+        .blends = rank, .kernels = l->f->config->kernels,
+    };
     int64_t all = l->padded / PANEL, group = least(BLENDS / (rank * count), MOST_BLENDED), size = l->depth * PANEL;
     for (int64_t p = 0, panels; p < all; p += panels) {
         panels = least(all - p, group);
         int64_t blend_size = panels * size + PANEL; /* no power of two: their lines would share a few places in a cache */
-        NAME(blend_panels)(parts, count, p, panels, blend_size);
+        blend.to_blend = blend_size;
+        blend.w = (const REAL *)l->f->net->weights[l->layer] + l->row * l->out + p * PANEL;
+        blend.panels = panels;
+        blend.width = l->out - p * PANEL;
+        l->f->kernels->blend[TYPE](&blend);
+        fetch next = NAME(find_fetch)(l, p + panels, panels);
+        spread_fetch(&next, NAME(count_tiles)(parts, count, panels));
         for (int i = 0; i < count * rank; i++) {
             const NAME(layer_work) *part = &parts[i / rank].l;
             int64_t wide = widest(l->f->kernels, TYPE, PACKED, split_at(part->tiles, 1));
             for (int64_t q = 0, few; q < panels; q += few) { /* so few that they stay in the first-level cache */
                 few = least(panels - q, wide);
                 pfnn_tile tile = {.w = l->w + i * blend_size + q * size, .w_panel = size};
-                NAME(run_tiles)(part, tile, PACKED, i % rank, p + q, few);
+                NAME(run_tiles)(part, tile, PACKED, i % rank, p + q, few, &next);
             }
         }
     }
@@ -286,7 +348,7 @@ static void NAME(fill_shares)(REAL *share, const forward *f, int64_t first, int6
         pfnn_phase_shares(exact, NULL, f->config, f->batch->phase + at_index(f->index, r), 1, NULL);
         for (int k = 0; k < kernels; k++)
             *share++ = (REAL)exact[k];
-        const double *basis = f->rank ? segment_basis(f, f->batch->phase[at_index(f->index, r)]) : NULL;
+        const double *basis = f->rank ? blends_shares(f, f->batch->phase[at_index(f->index, r)]) : NULL;
         for (int j = 0; j < f->rank; j++) {
             double sum = 0;
             for (int k = 0; k < kernels; k++)

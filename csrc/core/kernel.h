@@ -24,7 +24,7 @@ enum {
     PFNN_LONG_ROWS = 3,     /* the most rows of a long tile */
     PFNN_LONG_STEPS = 4,    /* inputs that it takes at a time */
     PFNN_LONG_AHEAD = 1280, /* numbers that it fetches ahead */
-    PFNN_BLEND_AHEAD = 12,  /* rows that blends fetch ahead */
+    PFNN_BLEND_ROWS = 128,  /* rows of matrices that blends are made of at a time */
     PFNN_PANEL_BYTES = 64
 };
 
@@ -49,16 +49,24 @@ typedef void (*pfnn_tile_function)(const pfnn_tile *tile);
 /* [rows - 1][panels - 1], NULL where a tile of that shape does not fit into registers. */
 typedef pfnn_tile_function pfnn_tile_table[PFNN_TILE_ROWS][PFNN_TILE_PANELS];
 
-/* Blends of matrices, as packed panels. */
+/* Some blends of the same kernels. */
+typedef struct pfnn_mix {
+    int own[PFNN_MAX_KERNELS];    /* of each blend, its own matrix */
+    int common[PFNN_MAX_KERNELS]; /* those that all have parts of */
+    int commons;                  /* an even number, at least 2 */
+    const void *share; /* (blends, commons) */
+} pfnn_mix;
+
+/* Blends of matrices, as packed panels: each is its own matrix plus shares of the common ones. */
 typedef struct pfnn_blend {
-    void *to;              /* (blends, panels, depth, panel) */
+    void *to;              /* (mixes, blends, panels, depth, panel) */
     int64_t to_blend;      /* elements from blend to blend */
     const void *w;         /* rows of the first matrix */
     int64_t w_row, matrix; /* elements from row to row and from matrix to matrix */
     int64_t depth, panels;
     int64_t width;         /* columns that there are */
-    const void *share;     /* (blends, kernels) */
-    int blends, kernels;
+    const pfnn_mix *mix;
+    int mixes, blends, kernels; /* blends of each mix */
 } pfnn_blend;
 
 /* What an instruction set provides, for float [PFNN_FLOAT32] and double [PFNN_FLOAT64]. */

@@ -194,50 +194,80 @@ HALVES(TILE)
 #undef TILE
 #endif
 
-/* A row of one panel of `blends` blends. */
-static FORCE_INLINE void NAME(blend_row)(const pfnn_blend *b, REAL *to, const REAL *from, const REAL *share, int64_t width,
-                                         const int blends)
+/*
+ * `count` rows of one panel of blends [first, first + blends) of a mix, with `commons` of its common matrices from `k`
+ * on; `row` has the rows of all matrices.
+ */
+static FORCE_INLINE void NAME(blend_rows)(const pfnn_blend *b, const pfnn_mix *mix, REAL *to, const REAL *row, int64_t count,
+                                          int first, int k, const int blends, const int commons)
 {
-    VEC sum[4][VECTORS];
-    UNROLL for (int n = 0; n < blends; n++)
-        UNROLL for (int v = 0; v < VECTORS; v++)
-            sum[n][v] = V_SET1(0);
-    for (int k = 0; k < b->kernels; k++, from += b->matrix) {
-        VEC w[VECTORS];
-        UNROLL for (int v = 0; v < VECTORS; v++)
-            w[v] = width < PANEL ? V_PART(from + v * LANES, width - v * LANES) : V_LOAD(from + v * LANES);
+    const int64_t each = b->kernels * PANEL, to_blend = b->to_blend, own_each = k ? PANEL : each;
+    const REAL *part = (const REAL *)mix->share + first * mix->commons + k, *own[4], *common[4];
+    VEC share[4][4];
+    to += first * to_blend;
+    UNROLL for (int n = 0; n < blends; n++) {
+        own[n] = k ? to + n * to_blend : row + mix->own[first + n] * PANEL;
+        UNROLL for (int i = 0; i < commons; i++)
+            share[n][i] = V_SET1(part[n * mix->commons + i]);
+    }
+    UNROLL for (int i = 0; i < commons; i++)
+        common[i] = row + mix->common[k + i] * PANEL;
+    for (int64_t r = 0; r < count; r++) {
+        VEC sum[4][VECTORS];
         UNROLL for (int n = 0; n < blends; n++)
             UNROLL for (int v = 0; v < VECTORS; v++)
-                sum[n][v] = V_FMA(V_SET1(share[n * b->kernels + k]), w[v], sum[n][v]);
+                sum[n][v] = V_LOAD(own[n] + r * own_each + v * LANES);
+        UNROLL for (int i = 0; i < commons; i++)
+            UNROLL for (int v = 0; v < VECTORS; v++) {
+                VEC w = V_LOAD(common[i] + r * each + v * LANES);
+                UNROLL for (int n = 0; n < blends; n++)
+                    sum[n][v] = V_FMA(share[n][i], w, sum[n][v]);
+            }
+        UNROLL for (int n = 0; n < blends; n++)
+            UNROLL for (int v = 0; v < VECTORS; v++)
+                V_STORE(to + n * to_blend + r * PANEL + v * LANES, sum[n][v]);
     }
-    UNROLL for (int n = 0; n < blends; n++)
-        UNROLL for (int v = 0; v < VECTORS; v++)
-            V_STORE(to + n * b->to_blend + v * LANES, sum[n][v]);
 }
 
-/*
- * Panels of sum_k share_k W_k, the blends of a place one after the other, so that memory is read once. Each place
- * fetches the one some rows further on: all of a row at once would be more than the processor keeps waiting.
- */
+static FORCE_INLINE void NAME(blend_mix)(const pfnn_blend *b, const pfnn_mix *mix, REAL *to, const REAL *row, int64_t count,
+                                         int k, const int commons)
+{
+    int n = 0;
+    for (; n + 4 <= b->blends && PFNN_SUMS >= 24; n += 4) /* where there are registers for so many shares */
+        NAME(blend_rows)(b, mix, to, row, count, n, k, 4, commons);
+    for (; n + 2 <= b->blends; n += 2)
+        NAME(blend_rows)(b, mix, to, row, count, n, k, 2, commons);
+    for (; n < b->blends; n++)
+        NAME(blend_rows)(b, mix, to, row, count, n, k, 1, commons);
+}
+
+/* Panels of blended matrices, some rows at a time: those of all matrices are put together first, since they lie far
+   apart and share a few places in a cache. */
 static void NAME(blend)(const pfnn_blend *what)
 {
     const pfnn_blend copy = *what, *b = &copy; /* which no store can change */
-    for (int64_t i = 0; i < b->depth; i++) {
-        const REAL *from = (const REAL *)b->w + i * b->w_row, *share = b->share;
-        for (int64_t p = 0; p < b->panels; p++, from += PANEL) {
-            for (int k = 0; k < b->kernels; k++)
-                PREFETCH(from + k * b->matrix + PFNN_BLEND_AHEAD * b->w_row);
-            REAL *to = (REAL *)b->to + (p * b->depth + i) * PANEL;
+    const int64_t each = b->kernels * PANEL, most = PFNN_BLEND_ROWS / b->kernels;
+    REAL rows[PFNN_BLEND_ROWS * PANEL];
+    for (int64_t p = 0; p < b->panels; p++)
+        for (int64_t i = 0, count; i < b->depth; i += count) {
             int64_t width = b->width - p * PANEL;
-            int n = 0;
-            for (; n + 4 <= b->blends; n += 4)
-                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 4);
-            for (; n + 2 <= b->blends; n += 2)
-                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 2);
-            for (; n < b->blends; n++)
-                NAME(blend_row)(b, to + n * b->to_blend, from, share + n * b->kernels, width, 1);
+            count = b->depth - i < most ? b->depth - i : most;
+            for (int k = 0; k < b->kernels; k++) {
+                const REAL *from = (const REAL *)b->w + k * b->matrix + i * b->w_row + p * PANEL;
+                for (int64_t r = 0; r < count; r++, from += b->w_row)
+                    UNROLL for (int v = 0; v < VECTORS; v++)
+                        V_STORE(rows + r * each + k * PANEL + v * LANES,
+                                width < PANEL ? V_PART(from + v * LANES, width - v * LANES) : V_LOAD(from + v * LANES));
+            }
+            REAL *to = (REAL *)b->to + (p * b->depth + i) * PANEL;
+            for (const pfnn_mix *mix = b->mix; mix < b->mix + b->mixes; mix++, to += b->blends * b->to_blend) {
+                int k = 0;
+                for (; k + 4 <= mix->commons; k += 4)
+                    NAME(blend_mix)(b, mix, to, rows, count, k, 4);
+                if (k < mix->commons || k == 0)
+                    NAME(blend_mix)(b, mix, to, rows, count, k, 2);
+            }
         }
-    }
 }
 
 static void NAME(relu)(void *x, int64_t count)

@@ -574,12 +574,13 @@ typedef struct pfnn_net_config {
 
 /*
  * A crowd's short cut. Phase is cut into segments; within one, the K shares lie near a space of fewer dimensions:
- * a(p) = basis^T (basis a(p)), so that `rank` blended matrices do the work of K. Batches of many rows are sorted by
- * segment. What is lost is the residual that `pfnn_crowd_basis` gives, times the largest output of a kernel.
+ * a(p) = blends^T (shares a(p)), so that `rank` blended matrices do the work of K. Each of them has a kernel of its own,
+ * whole, and parts of those that are no blend's own. Batches of many rows are sorted by segment. What is lost is the
+ * residual that `pfnn_crowd_basis` gives, times the largest output of a kernel.
  */
 typedef struct pfnn_crowd {
     int32_t segments, rank;
-    const double *basis;               /* (segments, rank, kernels), rows orthonormal */
+    const double *basis;               /* (segments, 2, rank, kernels): blends, and their shares */
     const struct pfnn_net *nets;       /* (segments) blended beforehand, or NULL: blended on the way, from more rows on */
     const struct pfnn_crowd *next;     /* another choice, or NULL: those without `nets` are taken by what they save */
 } pfnn_crowd;
@@ -643,7 +644,7 @@ PFNN_API int64_t pfnn_net_half_count(const pfnn_net_config *config);
 PFNN_API pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error *error);
 
 /*
- * The best basis of so many dimensions for each segment, (segments, rank, kernels); returns the largest error of a
+ * The best basis of so many dimensions for each segment, (segments, 2, rank, kernels); returns the largest error of a
  * share. `pfnn_crowd_build` blends a float32 network's matrices in `memory` of `pfnn_crowd_count` floats and fills
  * `nets`, one a segment.
  */
@@ -657,7 +658,7 @@ PFNN_API void pfnn_crowd_build(pfnn_net *nets, float *memory, const pfnn_net *ne
  * numbers.
  */
 enum { PFNN_MAX_CROWDS = 8 };
-#define PFNN_CROWD_BASIS(kernels) (PFNN_MAX_CROWDS * 48 * (kernels) * (kernels))
+#define PFNN_CROWD_BASIS(kernels) (PFNN_MAX_CROWDS * 2 * 48 * (kernels) * (kernels))
 PFNN_API int pfnn_crowd_choices(pfnn_crowd crowds[PFNN_MAX_CROWDS], double *basis, const pfnn_net_config *config,
                                 double limit);
 

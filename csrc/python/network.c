@@ -182,7 +182,7 @@ static PyObject *network_compile(PyObject *object, PyObject *arguments)
     }
     self->crowd_known = true;
     if (segments) {
-        double *basis = own(self, BASIS, (int64_t)segments * rank * config->kernels, sizeof *basis);
+        double *basis = own(self, BASIS, (int64_t)2 * segments * rank * config->kernels, sizeof *basis);
         float *blended = basis ? own(self, BLENDED, pfnn_crowd_count(config, segments, rank), sizeof *blended) : NULL;
         pfnn_net *nets = blended ? own(self, NETS, segments, sizeof *nets) : NULL;
         if (!nets)

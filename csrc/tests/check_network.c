@@ -120,7 +120,7 @@ static void check_network(pfnn_phase_kernel kernel, pfnn_activation activation, 
 
     if (type == PFNN_FLOAT32) {
         enum { SEGMENTS = 16, RANK = 6 };
-        double basis[SEGMENTS * RANK * 8];
+        double basis[SEGMENTS * 2 * RANK * 8];
         pfnn_net nets[SEGMENTS];
         float *blended = malloc((size_t)pfnn_crowd_count(&config, SEGMENTS, RANK) * sizeof *blended);
         uint16_t *half = malloc((size_t)pfnn_net_half_count(&config) * sizeof *half);
