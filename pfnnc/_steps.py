@@ -36,6 +36,7 @@ LEAST_JITTER = 0.02  # s: signs that jitter less than this have an equal say
 OTHER_GAIT = (0.002, 8.0)  # a distance between signs is really another one where it is off by more than jitter squared
 # over this many s, or this many times the jitter
 FARTHEST_OFF = 0.19  # cycles that a sign can be off
+SHUFFLES = 4  # weak swings in a row that are steps; so many do not happen to alternate
 CLOSING_LIFT = (0.02, 0.15)  # legs that a whole foot is lifted by in the step that closes a walk
 HALF_LIFTED = 0.92  # of the time for which it is lifted by more than half of that: half of its swing, were it a quartic
 SHORTEST_CLOSING = 0.3  # s that such a step takes at least, rest included
@@ -349,10 +350,11 @@ def _jitter(x: np.ndarray) -> float:
 
 
 def _alternating(swings: list[Swing], fps: float) -> list[Swing]:
-    """Without the weak swings, but for those between clear ones of the other foot: their strike is halfway."""
-    kept = []
+    """Without the weak swings, but for those between clear ones of the other foot: their strike is halfway. And but for
+    four or more with left and right in turn: whoever shuffles or turns on the spot takes steps."""
+    kept, shuffled = [], _shuffled(swings, fps)
     for k, swing in enumerate(swings):
-        if not swing.clear:
+        if not (swing.clear or shuffled[k]):
             if not 0 < k < len(swings) - 1:
                 continue
             before, after = swings[k - 1], swings[k + 1]
@@ -363,6 +365,18 @@ def _alternating(swings: list[Swing], fps: float) -> list[Swing]:
             swing.strike = 0.5 * swing.strike + 0.25 * (before.strike + after.strike)
         kept.append(swing)
     return kept
+
+
+def _shuffled(swings: list[Swing], fps: float) -> np.ndarray:
+    """Which weak swings follow each other, left and right in turn, in rows of `SHUFFLES` or more."""
+    result = np.zeros(len(swings), bool)
+    start = 0
+    for k, swing in enumerate(swings):
+        last = swings[k - 1] if k > start else None
+        goes_on = last is None or (last.foot != swing.foot and swing.strike - last.strike <= LONGEST_STEP * fps)
+        start = k + 1 if swing.clear else start if goes_on else k
+        result[start : k + 1] = k + 1 - start >= SHUFFLES
+    return result
 
 
 def _with_closing_steps(body: Body, swings: list[Swing], noise: np.ndarray) -> list[Swing]:

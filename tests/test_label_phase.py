@@ -130,6 +130,25 @@ def test_closing_steps():
             assert found[1][1] / 60 == pytest.approx(2.1, abs=0.06)
 
 
+@pytest.mark.parametrize("rate", [0.8, -1.2, 2.5])
+def test_turning_on_the_spot_has_a_phase(rate):
+    made = pfnnc.make_gait_clip("turn", seconds=8, fps=60, speed=0.0, turn_rate=rate)
+    labels = pfnnc.label_phase(made.clip)
+    assert strike_errors(made, labels).max() <= 0.2 and np.isnan(labels.phase).mean() < 0.2
+
+
+def test_a_few_shifted_feet_are_no_steps():
+    t, shift = np.arange(420) / 60, 0.09  # a tenth of a leg
+    for times, steps in ((4, True), (3, False)):
+        places = np.zeros((2, 420, 3))
+        places[:, :, 0] = [[0.1], [-0.1]]
+        for k in range(times):
+            places[k % 2, :, 2] += shift * pfnnc._gait.smoothstep((t - 1 - 0.8 * k) / 0.3)
+        pelvis = places.mean(axis=0) + [0, 0.9, 0]
+        phase = pfnnc.label_phase(two_feet(*places, 60.0, pelvis)).phase
+        assert np.isfinite(phase).any() == steps
+
+
 @pytest.mark.parametrize("fps", [60.0, 120.0, 600.0])
 def test_landing_is_found_through_noise(fps):
     t, true, rng = np.arange(int(2 * fps)) / fps, 1.2345, np.random.default_rng(0)
