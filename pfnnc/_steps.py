@@ -21,6 +21,8 @@ TOGETHER = 0.85  # of that way that the other foot goes along: a run has up to 0
 CUT_TOP = 0.3  # of the usual top speed that a swing has at least which the first frame cuts: slower, the foot was down
 SAME_SWING = 0.2  # s: a slower moment within one swing
 FALL = (0.5, 0.25)  # shares of a swing's top speed between which its braking is taken for a straight line
+SLOW_FALL = 0.05  # s between them from which on that line bends; at twice as many only the shares nearer to the end count
+LATE_FALL = (0.3, 0.15)
 LONGEST_BRAKING = 0.1  # s from the lower of them to the strike
 BRAKING_LAG = (0.48, -0.0018, 0.2)  # by how much that line ends late: times the filter's width squared over the time
 # between those speeds, plus s, plus frames, as made clips tell, whose strikes are known exactly
@@ -189,19 +191,32 @@ def _strike_signs(s: _Signals, body: Body, start: int, stop: int, foot: int, lat
     fastest = float(own[start:stop].max())
     # the last time that the foot is fast, which may be after the other one has taken the lead
     fast = start + int(np.flatnonzero(own[start:stop] >= FALL[0] * fastest)[-1])
-    braking = _first(own < FALL[0] * fastest, fast)
-    slow = None if braking is None else _first(own < FALL[1] * fastest, braking)
     longest = LONGEST_BRAKING * body.fps
-    if braking is None or slow is None:
+    line = _line(own, fast, FALL[0] * fastest, FALL[1] * fastest, longest)
+    if line is None:
         end, falls = _crossing(s.middle[:, foot], landed, FALL[1] * top), longest
     else:
-        high, low = _crossing(own, braking, FALL[0] * fastest), _crossing(own, slow, FALL[1] * fastest)
-        falls = max(low - high, 1e-9)
-        end = low + min(falls * FALL[1] / (FALL[0] - FALL[1]), longest)
+        end, falls = line
+        slowly = min(falls / (SLOW_FALL * body.fps) - 1, 1)
+        late_line = _line(own, fast, LATE_FALL[0] * fastest, LATE_FALL[1] * fastest, longest) if slowly > 0 else None
+        if late_line is not None:
+            end += slowly * (late_line[0] - end)
     lag = BRAKING_LAG[0] * s.width**2 / max(falls, s.width) + BRAKING_LAG[1] * body.fps + BRAKING_LAG[2]
     excess = own - np.maximum(other, 0.1 * top)
     even = _first(excess < 0, late)
     return end - lag, end if even is None else _crossing(excess, even, 0.0)
+
+
+def _line(speed: np.ndarray, fast: int, high: float, low: float, longest: float) -> tuple[float, float] | None:
+    """Where the line through the braking from ``high`` to ``low`` reaches zero, but at most ``longest`` after the latter; and
+    how long it takes between them."""
+    above = _first(speed < high, fast)
+    below = None if above is None else _first(speed < low, above)
+    if above is None or below is None:
+        return None
+    at = _crossing(speed, below, low)
+    falls = max(at - _crossing(speed, above, high), 1e-9)
+    return at + min(falls * low / (high - low), longest), falls
 
 
 def _landing(body: Body, swing: Swing, signs: np.ndarray, noise: np.ndarray) -> float:
