@@ -12,6 +12,7 @@ from .skeleton import Clip
 SMOOTHING = 0.025  # s, standard deviation: far below a swing's 0.3 s, above the jitter of markers
 SWING_TOP = (0.3, 0.5)  # legs/s that a swing reaches, a weak and a clear one: a walk at 0.3 legs/s has swings of 1
 SUDDEN = (1.8, 1.5)  # times the speed a moment before and after, plus legs/s: no body moves so, a glitch does
+SMALL_JUMP = 0.05  # legs, after which a walk goes on
 SHORTEST_PIECE = 0.1  # s of sound frames between two glitches
 LARGEST = 1e100  # of a coordinate times the rate: squares of speeds stay finite
 
@@ -177,9 +178,12 @@ def sound_pieces(body: Body) -> list[list[tuple[int, int]]]:
     groups: list[list[tuple[int, int]]] = []
     for a, b in pieces:
         if groups and a - groups[-1][-1][1] <= least:
-            last = groups[-1][-1][1] - 1
-            way = np.linalg.norm(body.ankles[a] - body.ankles[last], axis=1).min() * rate / (a - last)
-            if way <= limit[max(last - 1, 0)] and a > groups[-1][-1][1]:
+            first, last = groups[-1][-1][0], groups[-1][-1][1] - 1
+            way = float(np.linalg.norm(body.ankles[a] - body.ankles[last], axis=1).min())
+            if a == last + 1 and way < SMALL_JUMP * body.leg:
+                groups[-1][-1] = (first, b)
+                continue
+            if a > last + 1 and way * rate / (a - last) <= limit[max(last - 1, 0)]:
                 groups[-1].append((a, b))
                 continue
         groups.append([(a, b)])

@@ -396,10 +396,12 @@ def _shuffled(swings: list[Swing], fps: float) -> np.ndarray:
 
 def _with_closing_steps(body: Body, swings: list[Swing], noise: np.ndarray) -> list[Swing]:
     """With the one or two steps that end a walk: hardly a way over the ground, but up and down again."""
-    more = []
+    more, longest = [], LONGEST_STEP * body.fps
     for k, swing in enumerate(swings):
-        if swing.clear:
-            stop = int(swings[k + 1].lift) if k + 1 < len(swings) else len(body.ankles)
+        after = swings[k + 1] if k + 1 < len(swings) else None
+        goes_on = after is not None and after.foot != swing.foot and after.strike - swing.strike <= longest
+        if swing.clear and not goes_on:
+            stop = len(body.ankles) if after is None else int(after.lift)
             step = _closing_step(body, swing, stop, noise)
             more += [step, step and _closing_step(body, step, stop, noise)]
     return sorted(swings + [step for step in more if step], key=lambda swing: swing.strike)

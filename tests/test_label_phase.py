@@ -320,6 +320,18 @@ def test_joined_takes_are_told_apart():
     )
 
 
+def test_a_walk_goes_on_after_a_small_jump():
+    made = pfnnc.make_gait_clip("walk", seconds=6, fps=60)
+    true = pfnnc.label_phase(made.clip)
+    for metres, parts in ((0.03, 1), (0.3, 2)):
+        places = made.clip.root_positions.copy()
+        places[165:, 0] += metres
+        clip = pfnnc.Clip(made.clip.skeleton, places, made.clip.rotations, 60)
+        assert len(sound_pieces(make_body(clip, clip.skeleton.find_feet()))) == parts
+        if parts == 1:
+            assert distance(pfnnc.label_phase(clip), true.phase) < 0.01
+
+
 def test_quick_real_motion_is_no_glitch():
     for kind in ("run", "kick"):
         clip = pfnnc.make_gait_clip(kind, seconds=6, fps=30).clip
