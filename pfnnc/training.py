@@ -51,8 +51,23 @@ FIRST_WEIGHT = 0.1  # of the velocity term, and before "auto" has seen an epoch
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What an epoch did: number from 1, learning rate, mean loss over its windows before each step, weighted terms that
-    sum to the loss, each term's share of it, and the loss on the validation windows after the epoch (or None)."""
+    """What an epoch did.
+
+    Attributes
+    ----------
+    epoch : int
+        From 1.
+    lr : float
+        The learning rate at its start.
+    loss : float
+        Mean over its windows, before each step.
+    terms : dict
+        The weighted terms by name, which sum to the loss.
+    shares : dict
+        Each term's share of the loss.
+    validation_loss : float or None
+        On the validation windows, after the epoch.
+    """
 
     epoch: int
     lr: float
@@ -64,6 +79,8 @@ class EpochReport:
 
 class Trainer:
     """Trains a `SimplifiedPFNN` in place: AdamW, a cosine schedule stepped once an epoch, the loss of this module.
+
+    What stands under the other parameters is off by default.
 
     Parameters
     ----------
@@ -90,8 +107,8 @@ class Trainer:
         The order of an epoch depends on seed and epoch alone. False: windows as they stand.
     seed : int
 
-    More options, all off by default:
-
+    Other Parameters
+    ----------------
     spec, normalizer, fps, avg_stride
         What bare arrays do not tell and a `WindowDataset` does: the `FeatureSpec` and `Normalizer` they were made
         with, frames a second, and metres a gait cycle. Needed for roll-outs (valid rotations, phase) and contacts.
