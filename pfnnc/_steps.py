@@ -98,8 +98,8 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
     being none.
 
     A foot swings where it is faster than the other one: in a walk, a run, sideways, backwards and round alike. Its
-    strike is the end of its braking, see `_agreed`. A weak swing, such as the second half of a stop, counts only where
-    it completes the alternation of two clear ones of the other foot.
+    strike is the end of its braking, see `_agreed`, or where noise hides that, of its landing. Weak swings count only in
+    company, see `_alternating`, or at the end of a walk, see `_with_closing_steps`.
     """
     frames = len(body.pelvis)
     signals, noise, jitter = {1.0: _signals(body)}, speed_noise(body), ankle_noise(body)
@@ -116,12 +116,13 @@ def find_swings(body: Body) -> tuple[list[Swing], np.ndarray]:
         wider = min(WIDER, key=lambda factor: abs(factor - share ** (2 / 3)))
         if wider not in signals:
             signals[wider] = _signals(body, wider)
-        swing = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
-        if swing is not None:
-            found.append(swing)
+        new = _swing(signals[wider].cut(low, high), body, start - low, stop - low, foot, low)
+        if new is not None:
+            swing, signs = new
             hidden = float(np.clip((share - HIDDEN[0]) / (HIDDEN[1] - HIDDEN[0]), 0, 1))
             if hidden > 0:
-                swing[1][0] += hidden * (_landing(body, *swing, jitter) - swing[1][0])
+                signs[0] += hidden * (_landing(body, swing, jitter) - signs[0])
+            found.append(new)
         elif stop + SAME_SWING * body.fps < frames:  # not one that the last frame cuts
             rise = signals[1.0].toes[start:stop, foot, 1] - signals[1.0].toes[start:stop, 1 - foot, 1]
             kicks[start:stop] = rise.max() > SWING_RISE * body.leg
@@ -219,14 +220,14 @@ def _line(speed: np.ndarray, fast: int, high: float, low: float, longest: float)
     return at + min(falls * low / (high - low), longest), falls
 
 
-def _landing(body: Body, swing: Swing, signs: np.ndarray, noise: np.ndarray) -> float:
-    """Where a foot comes to rest whose braking hides in ``noise`` (legs, of an ankle over the ground and in height).
+def _landing(body: Body, swing: Swing, noise: np.ndarray) -> float:
+    """Where a foot comes to rest, about its strike so far, whose braking hides in ``noise`` (legs, of an ankle over the ground and in height).
 
     The ankle's way down from its top speed is a cubic over the ground and a quartic in height that end in rest: the time at
     which they leave the least squares. It sees far more than the last moment, and the height, which noise in the joints'
     rotations moves least; at a slow step it errs by half of what a line through the filtered speed does.
     """
-    end = float(signs[0])
+    end = swing.strike
     back = LANDING[0] * (end - swing.peak)
     rest = min(LANDING[1] * (end - swing.lift), LANDING[2] * body.fps)
     first, stop = max(int(end - back), 0), min(int(end + rest) + 2, len(body.ankles))
@@ -426,7 +427,7 @@ def _closing_step(body: Body, last: Swing, stop: int, noise: np.ndarray) -> Swin
     rests = step.lift >= first and step.strike + LANDING_NEAR * fps < stop
     if not rests or lifted[: down + 1, last.foot].max() > CLOSING_LIFT[0]:  # cut, or a jump
         return None
-    step.strike = _landing(body, step, np.array([step.strike]), noise)
+    step.strike = _landing(body, step, noise)
     return step
 
 

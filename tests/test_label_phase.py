@@ -154,14 +154,14 @@ def test_landing_is_found_through_noise(fps):
     t, true, rng = np.arange(int(2 * fps)) / fps, 1.2345, np.random.default_rng(0)
     u = np.clip((true - t) / 0.6, 0, 1)
     ankle = np.stack([0 * t, 0.03 * 16 * (u * (1 - u)) ** 2, 0.4 * (1 - u**2 * (3 - 2 * u))], axis=1)
-    swing = Swing(0, 0.65 * fps, 0.95 * fps, 0.0, 0.8, 1.0, True)
     for metres, within in ((1e-6, 5e-4), (0.005, 0.02)):
         feet = np.stack([ankle, 0 * ankle], axis=1)
         feet = feet + rng.normal(scale=metres, size=feet.shape) * [1, 0.4, 1]
         body = Body(feet[:, 0], feet, feet, fps, 1.0)
         assert ankle_noise(body) == pytest.approx(metres * np.array([1, 0.4]), rel=0.2)
         for guess in (-0.02, 0.0, 0.03):
-            found = _landing(body, swing, np.array([(true + guess) * fps]), ankle_noise(body))
+            swing = Swing(0, 0.65 * fps, 0.95 * fps, (true + guess) * fps, 0.8, 1.0, True)
+            found = _landing(body, swing, ankle_noise(body))
             assert found / fps == pytest.approx(true, abs=within)
 
 
