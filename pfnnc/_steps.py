@@ -221,7 +221,8 @@ def _line(speed: np.ndarray, fast: int, high: float, low: float, longest: float)
 
 
 def _landing(body: Body, swing: Swing, noise: np.ndarray) -> float:
-    """Where a foot comes to rest, about its strike so far, whose braking hides in ``noise`` (legs, of an ankle over the ground and in height).
+    """Where a foot comes to rest whose braking hides in ``noise`` (legs, of an ankle over the ground and in height): about the
+    swing's strike so far.
 
     The ankle's way down from its top speed is a cubic over the ground and a quartic in height that end in rest: the time at
     which they leave the least squares. It sees far more than the last moment, and the height, which noise in the joints'
