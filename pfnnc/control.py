@@ -107,7 +107,7 @@ class Controller:
         fps: float | None = None,
         velocity_halflife: float = 0.15,
         facing_halflife: float = 0.15,
-        trust: float = 0.3,
+        trust: float = 0.5,
         leash: float = 1.0,
         max_speed: float = 5.0,
         grip: float = 1.0,

@@ -349,7 +349,7 @@ static pfnn_status start(const double *numbers, size_t count, size_t length)
     me.before.rotations = kept;
     me.steering.velocity_halflife = 0.15; /* as Controller has them */
     me.steering.facing_halflife = 0.15;
-    me.steering.trust = 0.3;
+    me.steering.trust = 0.5;
     me.steering.leash = 1.0;
     me.steering.max_speed = 5.0;
     show();
