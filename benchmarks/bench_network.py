@@ -1,6 +1,6 @@
 """The network against its peers and against the limits of the machine: one process, one thread, taking turns.
 
-    python benchmarks/bench_network.py [--batches 1,8,32,256,1024] [--seconds 4]
+    python benchmarks/bench_network.py [--batches 1,8,32,256,1024,4096] [--seconds 4]
 
 Peers are the article's PyTorch module (one blended matrix a sample), the same mathematics as one product of stacked
 matrices in PyTorch, NumPy and onnxruntime. Those not installed are left out. Each time is the minimum of the process's
@@ -148,7 +148,7 @@ def bench_overhead():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--batches", default="1,8,32,64,256,1024")
+    parser.add_argument("--batches", default="1,8,32,64,256,1024,4096")
     parser.add_argument("--seconds", type=float, default=4.0)
     options = parser.parse_args()
     pfnnc.set_num_threads(1)
