@@ -37,6 +37,8 @@ CANDIDATES = {
     "one frame of history": {"input_len": 1},
     "six frames of history": {"input_len": 6},
     "no smoothed paths": {"smooth": 0.0},
+    "no copies with other turns": {"straight": 0.0},
+    "straightened copies alone": {"turns": (1.0,)},
     "wanted path at 3 times": {"times": (1 / 3, 2 / 3, 1.0)},
     "quaternions": {"representation": "quat"},
     "exponential maps": {"representation": "exp_map"},

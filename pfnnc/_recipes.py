@@ -58,7 +58,8 @@ class Recipe:
     standing: bool = False  # frames without a phase, beside such that have one, are trained on too
     again: int = 0  # how often more: recordings stand for seconds and walk for minutes
     smooth: float = 0.0  # seconds: every second copy of the clips learns from a wanted path as smooth as that
-    straight: float = 0.0  # seconds: every clip is there once more without turns that take longer than that
+    straight: float = 0.0  # seconds: a turn is what takes longer than that; more copies of every clip turn otherwise
+    turns: tuple[float, ...] = (1.0,)  # a copy each: the share of its turns that is taken out; above 1, it turns the other way
     mirror: object = False  # or pairs of names, left to right
     hidden: int = 256
     n_kernels: int = 8
@@ -86,7 +87,7 @@ class Recipe:
         if not isinstance(self.mirror, dict):
             _check.flag(self.mirror, "mirror")
         _check.option(self.normalize, "normalize", ("velocity", "all"))
-        for name in ("scales", "times", "feet"):
+        for name in ("scales", "times", "feet", "turns"):
             object.__setattr__(self, name, tuple(sequence_of(getattr(self, name), name)))
         if not isinstance(self.joints, (str, int, np.integer)):
             object.__setattr__(self, "joints", tuple(sequence_of(self.joints, "joints")))
@@ -97,6 +98,8 @@ class Recipe:
             raise ValueError("scales must hold at least one number, got none")
         for i, scale in enumerate(self.scales):
             _check.number(scale, f"scales[{i}]", above=0, most=100)
+        for i, share in enumerate(self.turns):
+            _check.number(share, f"turns[{i}]", least=-10, most=10)
         if len(self.feet) not in (0, 2):
             raise ValueError(f"feet must be the names of the left and the right foot, got {self.feet!r}")
 
@@ -120,6 +123,8 @@ CONTROLLER = Recipe(
     standing=True,
     again=2,
     smooth=0.2,
+    straight=0.5,
+    turns=(0.5, 1.0, 1.5),
     mirror=True,
     hidden=256,
     n_kernels=4,
@@ -355,7 +360,11 @@ def training_rows(recipe: Recipe, spec: FeatureSpec, soles, clips: list[Clip], l
     pairs = list(zip(clips, labels, strict=True))
     if recipe.straight:
         feet = soles or leg_points(clips[0].skeleton, recipe.feet)[1]
-        pairs += [(straightened(clip, recipe.straight, feet, recipe.planted), phase) for clip, phase in pairs]
+        pairs += [
+            (straightened(clip, recipe.straight, feet, recipe.planted, share), phase)
+            for share in recipe.turns
+            for clip, phase in zip(clips, labels, strict=True)
+        ]
     for clip, phase in pairs:
         whole = completed(phase, clip, avg_stride) if recipe.standing else phase
         for scale in recipe.scales:
@@ -388,14 +397,16 @@ def smoothed(track: np.ndarray, sigma: float, fps: float) -> np.ndarray:
     return np.stack([np.convolve(column, kernel / kernel.sum(), "valid") for column in whole.T], axis=1)
 
 
-def straightened(clip: Clip, sigma: float, soles: tuple[str, str], planted: float = Recipe.planted) -> Clip:
-    """A clip without its slow turns: its yaw under a Gaussian of ``sigma`` seconds is taken out of every frame.
+def straightened(clip: Clip, sigma: float, soles: tuple[str, str], planted: float = Recipe.planted, share: float = 1.0) -> Clip:
+    """A clip without its slow turns: its yaw under a Gaussian of ``sigma`` seconds is taken out of every frame, or a
+    share of it.
 
-    People who are recorded in a small room go in curves; who is steered goes straight on. A body turns about the foot
+    People who are recorded in a small room go in curves; who is steered goes straight on, or in other curves: a network
+    that has seen one curve for each pose takes it from the pose and not from the path. A body turns about the foot
     that it stands on, so the root is moved over the ground as planted soles have it: they slide as much as they did.
     (A path that is only turned, about the root, makes them slide by the rate of the turn times their distance.)
     """
-    turn = smoothed(np.unwrap(quat_yaw(clip.rotations[:, 0]))[:, None], sigma, clip.fps)[:, 0]
+    turn = share * smoothed(np.unwrap(quat_yaw(clip.rotations[:, 0]))[:, None], sigma, clip.fps)[:, 0]
     back, between = from_yaw(turn[0] - turn), from_yaw(turn[0] - (turn[1:] + turn[:-1]) / 2)
     rotations = clip.rotations.copy()
     rotations[:, 0] = quat_mul(back, rotations[:, 0])

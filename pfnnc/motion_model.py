@@ -149,8 +149,8 @@ class MotionModel:
         skeleton has more than its 24; twelve frames of history; its RBF network), with the cures without which it does
         not keep walking: input noise, and a loss over four steps of roll-out. ``"controller"`` is the best that this
         package knows: heading frame, 6d rotations, two frames of history, wanted trajectory, predicted phase,
-        contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16 steps; every clip mirrored and at five
-        speeds, half of them along a smoothed path.
+        contacts; a Catmull-Rom network with ELU; roll-outs of 4, 8, then 16 steps; every clip mirrored, at five speeds
+        and with other turns, half of them along a smoothed path.
 
         Parameters
         ----------

@@ -7,7 +7,7 @@ import pytest
 from conftest import shared
 
 import pfnnc
-from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, make_gait_clip
+from pfnnc import Clip, Drift, FeatureSpec, MotionModel, Skeleton, _recipes, make_gait_clip
 from pfnnc._recipes import completed, pace_to_keep, played_at, smoothed, sole_contacts, straightened
 from pfnnc.features import point_positions
 
@@ -507,6 +507,24 @@ def test_straightened_clips_go_straight_and_slide_no_more():
     assert len(straightened(ahead[:1], 0.5, soles)) == 1
 
 
+def test_a_share_of_the_turns_may_be_taken_out():
+    """Half of them leaves half the circle, twice of them turns the other way."""
+    soles = ("LeftToeBase", "RightToeBase")
+    clip = make_gait_clip("walk", seconds=8, speed=1.2, turn_rate=1.0).clip
+    turned = [np.ptp(_heading(straightened(clip, 0.5, soles, share=share))) for share in (0.0, 0.5, 1.0)]
+    np.testing.assert_allclose(turned, [np.ptp(_heading(clip)), np.ptp(_heading(clip)) / 2, 0], atol=0.3)
+    there, back = _heading(clip), _heading(straightened(clip, 0.5, soles, share=2.0))
+    assert there[-1] > 5 and back[-1] < -5
+    same = straightened(clip, 0.5, soles, share=0.0)
+    np.testing.assert_allclose(same.root_positions, clip.root_positions, atol=1e-12)
+
+
+def _heading(clip) -> np.ndarray:
+    """Which way the root goes, second by second, from the first."""
+    way = np.unwrap(np.arctan2(*np.diff(clip.root_positions[::30, [0, 2]], axis=0).T))
+    return way - way[0]
+
+
 def test_training_on_straightened_copies(walk):
     rows = [
         MotionModel.train(
@@ -518,3 +536,16 @@ def test_training_on_straightened_copies(walk):
     for wrong in (-1, np.nan, 11, "x", None):
         with pytest.raises((ValueError, TypeError), match="straight"):
             MotionModel.train([walk.clip], phases=[walk.phase], straight=wrong)
+    for wrong in ((1, np.nan), (11,), ("x",), 1.0, None):
+        with pytest.raises((ValueError, TypeError), match="turns"):
+            MotionModel.train([walk.clip], phases=[walk.phase], turns=wrong)
+
+
+def test_each_turn_is_a_copy_and_none_is_none(walk):
+    rows = {
+        turns: len(_recipes.training_rows(recipe, spec, feet, [walk.clip], [walk.phase], 1.4)[0])
+        for turns in ((), (1.0,), (0.5, 1.0, 1.5))
+        if (recipe := _recipes.recipe_of("controller", {"turns": turns, "scales": (1.0,)}))
+        for spec, feet, _ in [_recipes.spec_of(recipe, [walk.clip])]
+    }
+    assert rows[()] > 0 and rows[(1.0,)] == 2 * rows[()] and rows[(0.5, 1.0, 1.5)] == 4 * rows[()]

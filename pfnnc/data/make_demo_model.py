@@ -18,7 +18,7 @@ DEMO_MODEL = Path(__file__).with_name("demo.pfnnc")
 ERRANDS, LEGS, SEED = 10, 10, 1
 SPEEDS = (0.0, 0.7, 1.0, 1.3, 1.3, 1.6, 2.4, 2.6)  # m/s
 ANGLES = np.radians((0, 30, 60, 90, 90, 135, 180, 180))
-RECIPE = dict(windows=160_000, hidden=56, scales=(1.0,), trajectory_weight=0.02)
+RECIPE = dict(windows=160_000, hidden=56, scales=(1.0,), trajectory_weight=0.02, straight=0.0)
 
 
 def errand(seed: int):
