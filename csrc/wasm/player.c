@@ -347,8 +347,8 @@ static pfnn_status start(const double *numbers, size_t count, size_t length)
     memcpy(kept, me.now.rotations, (size_t)me.skeleton.joints * 4 * sizeof *kept);
     me.before = me.now;
     me.before.rotations = kept;
-    me.steering.velocity_halflife = 0.15; /* as Controller has them */
-    me.steering.facing_halflife = 0.15;
+    me.steering.velocity_halflife = 0.2; /* as Controller has them */
+    me.steering.facing_halflife = 0.2;
     me.steering.trust = 0.5;
     me.steering.leash = 1.0;
     me.steering.max_speed = 5.0;
