@@ -265,6 +265,8 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
         joints = recipe.joints
         named = skeleton.names if isinstance(joints, (int, np.integer)) else set(joints)
         rest = {name: q for name, q in moving_joints(clips)[1].items() if name not in named}
+    if recipe.mirror and joints == len(skeleton):
+        joints = list(skeleton.names)  # mirrored rows must know left from right
     soles = ()
     if recipe.legs:
         options = {"points": None, "contacts": True, **options}

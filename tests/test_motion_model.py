@@ -45,6 +45,14 @@ def test_what_a_trained_model_has(model, walk):
         assert model.spec.frame == "heading" and model.spec.control is not None and model.input_len == 2
 
 
+@pytest.mark.parametrize("preset", ["controller", "article"])
+@pytest.mark.parametrize("joints", ["all", 24])
+def test_all_joints_can_be_mirrored(walk, preset, joints):
+    assert len(walk.clip.skeleton) == 24
+    model = MotionModel.train([walk.clip], preset, phases=[walk.phase], joints=joints, **{**QUICK, "mirror": True})
+    assert model.spec.joints == tuple(walk.clip.skeleton.names)
+
+
 def test_synthesis_goes_on_from_the_last_frame(model, walk):
     start = walk.clip[:40]
     result = model.synthesize(start, 20, phase=float(walk.phase[39]))
