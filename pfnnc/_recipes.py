@@ -260,7 +260,7 @@ def spec_of(recipe: Recipe, clips: list[Clip]) -> tuple[FeatureSpec, tuple[str, 
         joints = joints[1:] or joints  # the root's own rotation is the orientation
     elif recipe.joints in ("all", "article"):
         same = all(list(clip.skeleton.names) == list(skeleton.names) for clip in clips)
-        joints = len(skeleton) if same and not recipe.mirror else list(skeleton.names)  # rows are mirrored by name
+        joints = len(skeleton) if same else list(skeleton.names)
     else:
         joints = recipe.joints
         named = skeleton.names if isinstance(joints, (int, np.integer)) else set(joints)

@@ -557,8 +557,3 @@ def test_each_turn_is_a_copy_and_none_is_none(walk):
         for spec, feet, _ in [_recipes.spec_of(recipe, [walk.clip])]
     }
     assert rows[()] > 0 and rows[(1.0,)] == 2 * rows[()] and rows[(0.5, 1.0, 1.5)] == 4 * rows[()]
-
-
-def test_all_joints_are_mirrored_by_name(walk):
-    model = MotionModel.train([walk.clip], phases=[walk.phase], joints="all", **QUICK)
-    assert len(model.spec.joint_indices(walk.clip.skeleton)) == len(walk.clip.skeleton)
