@@ -23,6 +23,24 @@ pfnnc play out/                              a page in which the character is st
 """
 
 
+class Command(argparse.ArgumentParser):
+    """A command's parser: files may stand behind options (``-o OUT CLIP``), and what is wrong shows the command's usage."""
+
+    _inside = False  # the pass for intermixed arguments calls parse_known_args itself
+
+    def parse_known_args(self, args=None, namespace=None):
+        if self._inside:
+            return super().parse_known_args(args, namespace)
+        self._inside = True
+        try:
+            namespace, rest = self.parse_known_intermixed_args(args, namespace)
+        finally:
+            self._inside = False
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return namespace, rest
+
+
 def make_parser() -> argparse.ArgumentParser:
     """The parser with every command that there is."""
     parser = argparse.ArgumentParser(
@@ -33,7 +51,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"pfnnc {__version__}")
     parser.add_argument("--traceback", action="store_true", help="show where in the program an error came from")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=Command)
     for module in (cli_demo, cli_look, cli_model, cli_play, cli_compare, cli_export):
         module.add_commands(commands)
     return parser

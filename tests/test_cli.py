@@ -12,7 +12,7 @@ import pytest
 
 import pfnnc
 from pfnnc import load_bvh, make_gait_clip, save_bvh
-from pfnnc.cli import main
+from pfnnc.cli import main, make_parser
 
 QUICK = ["--set", "windows=300", "--set", "hidden=8", "--set", "scales=[1.0]", "--set", "mirror=false"]
 
@@ -497,3 +497,16 @@ def test_as_a_program(clips):
     assert done.returncode == 0 and "24 joints" in done.stdout
     done = subprocess.run([sys.executable, "-m", "pfnnc", "inspect", "none"], capture_output=True, text=True)
     assert done.returncode == 1 and done.stderr == "pfnnc: none: no such file or folder\n"
+
+
+@pytest.mark.parametrize("command, last", [("eval", "references"), ("synth", "start"), ("train", "paths")])
+def test_a_file_may_stand_behind_an_option(command, last):
+    args = make_parser().parse_args([command, "walker", "-o", "out", "clip.bvh"])
+    assert args.output == "out" and "clip.bvh" in getattr(args, last)
+
+
+def test_an_option_that_is_none_shows_the_usage_of_its_command(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        main(["synth", "walker", "--nope"])
+    assert stopped.value.code == 2
+    assert "pfnnc synth: error: unrecognized arguments: --nope" in capsys.readouterr().err
