@@ -205,7 +205,10 @@ class MotionModel:
         )  # fmt: skip
         checkpoint = None if checkpoint is None else _check.path(checkpoint, "checkpoint")
         if checkpoint is not None and checkpoint.exists():
-            trainer = Trainer.load(checkpoint).like(trainer)
+            try:
+                trainer = Trainer.load(checkpoint).like(trainer)
+            except ValueError as error:
+                raise ValueError(f"{checkpoint}: {error}") from None
             model = trainer.model
         trainer.about = dict(about or {})
         shown = None if progress else False

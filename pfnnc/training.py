@@ -347,9 +347,12 @@ class Trainer:
             raise ValueError(f"the checkpoint's model is {self._model!r}, expected {other._model!r}")
         for name, wanted in other._options.items():
             if self._options[name] != wanted:
+                shown, why = name, ""
+                if name == "t_max":
+                    shown, why = "t_max (the number of epochs)", ", as the learning rate falls over all epochs"
                 raise ValueError(
-                    f"the checkpoint was made with {name}={self._options[name]!r}, expected {wanted!r}; "
-                    "without it the run begins anew"
+                    f"the checkpoint was made with {shown}={self._options[name]!r}, expected {wanted!r}{why}; "
+                    "without the checkpoint's file the run begins anew"
                 )
         return self
 

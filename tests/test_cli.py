@@ -505,6 +505,16 @@ def test_a_file_may_stand_behind_an_option(command, last):
     assert args.output == "out" and "clip.bvh" in getattr(args, last)
 
 
+def test_a_checkpoint_of_other_epochs_is_named_with_its_file(tmp_path):
+    made = make_gait_clip("walk", seconds=4.0, fps=30, seed=1)
+    options = dict(phases=[made.phase], progress=False, checkpoint=tmp_path / "kept.pfnnc", windows=100, hidden=4, mirror=False)
+    pfnnc.MotionModel.train([made.clip], epochs=1, **options)
+    with pytest.raises(
+        ValueError, match=r"kept.pfnnc: the checkpoint was made with t_max \(the number of epochs\)=1, expected 2"
+    ):
+        pfnnc.MotionModel.train([made.clip], epochs=2, **options)
+
+
 def test_an_option_that_is_none_shows_the_usage_of_its_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["synth", "walker", "--nope"])
