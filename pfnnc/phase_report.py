@@ -79,6 +79,8 @@ def label_report(clip: Clip, folder: str | os.PathLike | None = None, *, method:
 def _text(clip: Clip, labels: Labels) -> list[str]:
     has = ~np.isnan(labels.phase)
     share = has.mean() if len(has) else 0.0
+    if not has.all():
+        share = min(share, 0.99)  # "100%" says all
     lines = [f"{clip.name or 'clip'}: {len(clip)} frames, {clip.fps:g} a second; {share:.0%} have a phase"]
     statistics = cycle_statistics(labels.phase, clip.root_positions, clip.fps)
     if len(statistics):
@@ -97,7 +99,8 @@ def _text(clip: Clip, labels: Labels) -> list[str]:
         )
     if len(has) and not has.all():
         standing, none = (labels.contacts.all(axis=1) & ~has).sum(), (~has).sum()
-        lines.append(f"  {none} frames have none: {standing} with both feet on the ground, {none - standing} others")
+        which = "frame has" if none == 1 else "frames have"
+        lines.append(f"  {none} {which} none: {standing} with both feet on the ground, {none - standing} others")
     left, right = labels.contacts.mean(axis=0) if len(has) else (0.0, 0.0)
     lines.append(f"  in contact: left {left:.0%}, right {right:.0%}")
     return lines
