@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import warnings
 from collections.abc import Sequence
@@ -168,8 +169,10 @@ def recipe_of(preset: str, overrides: dict) -> Recipe:
         elif name in of_trainer:
             recipe = replace(recipe, training={**recipe.training, name: value})
         else:
-            known = ", ".join(sorted(own | of_spec | of_trainer))
-            raise TypeError(f"train() got an unknown option {name!r}; there are {known}")
+            known = sorted(own | of_spec | of_trainer)
+            near = difflib.get_close_matches(name, known, 1)
+            there = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+            raise TypeError(f"train() got an unknown option {name!r}; {there}")
     return recipe
 
 

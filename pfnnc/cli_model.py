@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ._files import written_whole
+from ._recipes import recipe_of
 from .bvh import save_bvh
 from .bvh_file import unique_names
 from .cli_read import (
@@ -34,6 +35,7 @@ from .cli_read import (
     resampled,
     wrote,
 )
+from .describe import root_jumps
 from .motion_model import MotionModel
 from .phase_files import load_labels, load_phase
 from .report import evaluate
@@ -117,6 +119,7 @@ def train_model(args: argparse.Namespace) -> None:
     files = find_files(args.paths)
     target = new_file(Path(args.output) / MODEL_NAME, args.force)
     overrides = (scene.options if scene else {}) | dict(map(_override, args.set))
+    recipe_of(args.preset, overrides)  # an option that is none is told before the clips are read
     takes, reading = gather(files, Reading.of(args), args.rate, args.phases, args.phase_unit)
     if reading.feet is not None:
         overrides.setdefault("feet", reading.feet)
@@ -218,6 +221,8 @@ def gather(files: list[Path], reading: Reading, rate: float, phases: str = "auto
         if phase is None or not np.isfinite(phase).any():
             note(f"left out: {path}: no gait was found in it")
             continue
+        for jump in root_jumps(clip):
+            note(f"note: {path.name}: {jump}; windows over it are learnt from too, so cut the file there")
         takes.append(Take(path, *resampled(clip, phase, rate)))
     if not takes:
         raise Failure("no clip has a gait to learn; `pfnnc inspect` tells whether scale and rate are right")

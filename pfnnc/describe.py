@@ -280,7 +280,7 @@ def _oddities(clip: Clip, scale: float) -> list[str]:
         off = np.abs(clip.translations[:, 1:] - skeleton.offsets[1:]).max(axis=(0, 2)) * scale > 1e-3
         if off.any() or moving:
             found.append(f"positions of {int(off.sum())} joints leave their OFFSET by over 1 mm, {moving} move")
-    found += _jumps(clip, scale)
+    found += root_jumps(clip, scale)
     still = [names[j] for j in range(len(names)) if len(clip) > 1 and not np.ptp(clip.rotations[:, j], axis=0).any()]
     if len(still) == len(names):
         found.append("no joint turns")
@@ -291,7 +291,7 @@ def _oddities(clip: Clip, scale: float) -> list[str]:
     return found
 
 
-def _jumps(clip: Clip, scale: float) -> list[str]:
+def root_jumps(clip: Clip, scale: float = 1.0) -> list[str]:
     """Frames to which the root leaps: a rest pose before the motion, a row of zeros, a cut."""
     steps = np.linalg.norm(np.diff(clip.root_positions, axis=0), axis=1) * scale
     if len(steps) < 3:

@@ -13,6 +13,8 @@ import pytest
 import pfnnc
 from pfnnc import load_bvh, make_gait_clip, save_bvh
 from pfnnc.cli import main, make_parser
+from pfnnc.cli_model import gather
+from pfnnc.cli_read import Reading
 
 QUICK = ["--set", "windows=300", "--set", "hidden=8", "--set", "scales=[1.0]", "--set", "mirror=false"]
 
@@ -513,6 +515,21 @@ def test_a_checkpoint_of_other_epochs_is_named_with_its_file(tmp_path):
         ValueError, match=r"kept.pfnnc: the checkpoint was made with t_max \(the number of epochs\)=1, expected 2"
     ):
         pfnnc.MotionModel.train([made.clip], epochs=2, **options)
+
+
+def test_a_misspelt_recipe_option_is_told_before_clips_are_read(capsys, tmp_path, monkeypatch):
+    (tmp_path / "a.bvh").write_text("no clip")
+    shown = run(capsys, "train", tmp_path, "-o", tmp_path / "out", "--set", "hiden=3", code=1)
+    assert "unknown option 'hiden'; did you mean hidden?" in shown.err and "left out" not in shown.err
+
+
+def test_train_tells_of_a_jump_of_the_root(capsys, tmp_path):
+    made = make_gait_clip("walk", seconds=4.0, fps=30, seed=1).clip
+    where = made.root_positions.copy()
+    where[100:, 0] += 2.2
+    save_bvh(tmp_path / "torn.bvh", pfnnc.Clip(made.skeleton, where, made.rotations, made.fps))
+    gather([tmp_path / "torn.bvh"], Reading(1.0, "y"), 30.0)
+    assert "torn.bvh: the root jumps 2.2" in (told := capsys.readouterr().err) and "between frames 99 and 100 of" in told
 
 
 def test_an_option_that_is_none_shows_the_usage_of_its_command(capsys):
