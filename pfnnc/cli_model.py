@@ -359,7 +359,11 @@ def synthesize_motion(args: argparse.Namespace) -> None:
     frames = frames_of(args.seconds, model.fps)
     made = led(model, clip, phase, start, frames, args.free)
     save_bvh(target, made)
-    print(f"{frames} frames from {path.name} at {start / model.fps:.2f} s, {'free' if args.free else 'along its path'}")
+    left = len(clip) - start
+    way = "free" if args.free or left < 2 else "along its path"
+    if way != "free" and frames > left:
+        way += f", which ends after {left / model.fps:.2f} s"
+    print(f"{frames} frames from {path.name} at {start / model.fps:.2f} s, {way}")
     wrote(target)
 
 

@@ -532,6 +532,14 @@ def test_train_tells_of_a_jump_of_the_root(capsys, tmp_path):
     assert "torn.bvh: the root jumps 2.2" in (told := capsys.readouterr().err) and "between frames 99 and 100 of" in told
 
 
+def test_synth_tells_where_the_path_ends(capsys, trained, tmp_path):
+    length = len(load_bvh(trained / "reference.bvh"))
+    told = run(capsys, "synth", trained, "-o", tmp_path / "long.bvh", "--seconds", 9, "--at", 2).out
+    assert f"along its path, which ends after {(length - 60) / 30:.2f} s" in told
+    told = run(capsys, "synth", trained, "-o", tmp_path / "short.bvh", "--seconds", 1, "--at", 2).out
+    assert "along its path\n" in told
+
+
 def test_an_option_that_is_none_shows_the_usage_of_its_command(capsys):
     with pytest.raises(SystemExit) as stopped:
         main(["synth", "walker", "--nope"])

@@ -1,10 +1,10 @@
 /*
  * character.c: a character that walks by a file which Python wrote, without Python.
  *
- *     python -c "import pfnnc; ...; model.save('walk.pfnn')"          a MotionModel
+ *     python -c "import pfnnc; ...; model.save('walk.pfnnc')"          a MotionModel
  *     make lib
  *     cc -Icsrc/core csrc/examples/character.c build/lib/libpfnnc.a -lm -lpthread -o character
- *     ./character walk.pfnn 300 > walk.txt
+ *     ./character walk.pfnnc 300 > walk.txt
  *
  * It starts from the model's mean motion at phase 0, walks straight on at its mean speed where the model takes a
  * trajectory, and prints x, y, z, yaw and phase of each frame as hexadecimal numbers, to the bit. After the start a
@@ -164,8 +164,9 @@ int main(int count, char **arguments)
 {
     character c = {0};
     pfnn_error error = {0};
-    long frames = count > 2 ? strtol(arguments[2], NULL, 10) : 300;
-    if (count < 2) {
+    char *end = "";
+    long frames = count > 2 ? strtol(arguments[2], &end, 10) : 300;
+    if (count < 2 || *end) {
         fprintf(stderr, "usage: character MODEL [FRAMES]\n");
         return 2;
     }

@@ -419,7 +419,7 @@ static PyObject *rollout_step(PyObject *object, PyObject *const *arguments, Py_s
         values[which] = arguments[count + i];
     }
     if (!values[0])
-        return PyErr_Format(PyExc_TypeError, "step() needs dt");
+        return PyErr_Format(PyExc_TypeError, "step() needs dt: seconds since the last frame, such as 1 / fps");
     if (!is_number(values[0]))
         return PyErr_Format(PyExc_TypeError, "dt must be a number, got %R", values[0]);
     double dt = PyFloat_AsDouble(values[0]);
