@@ -26,9 +26,11 @@ from .describe import describe
 from .network import SimplifiedPFNN
 from .phase_report import label_report
 from .root_motion import RootTrack
+from .skeleton import Clip
 from .training import Trainer
 
 REFERENCE_PAGE = "view.html"
+ALIKE = 0.3  # metres a joint: what a synthesis may differ in its first frame from where it goes on
 
 
 def add_commands(commands) -> None:
@@ -148,9 +150,10 @@ def _vector(values) -> str:
 def view_files(args: argparse.Namespace) -> None:
     """Write one self-contained HTML page that plays one clip, or two side by side. Of a trained folder: its last
     synthesis beside the reference."""
-    paths = args.paths
-    if len(paths) == 1 and Path(paths[0]).is_dir() and is_model(paths[0]):
-        folder = Path(paths[0])
+    paths, reading = args.paths, Reading.of(args)
+    trained = read_model(paths[0]) if len(paths) == 1 and Path(paths[0]).is_dir() and is_model(paths[0]) else None
+    if trained is not None:
+        folder, reading = Path(paths[0]), reading.over(Reading(1.0, "y", trained.model.fps))
         paths = [str(folder / name) for name in ("synth.bvh", "prediction.bvh", "reference.bvh")]
         paths = [path for path in paths if Path(path).exists()]
         paths = paths[:1] + paths[-1:] if len(paths) > 1 else paths
@@ -163,10 +166,21 @@ def view_files(args: argparse.Namespace) -> None:
         raise Failure(f"one or two clips can be shown, got {len(paths)}")
     files = [find_file(path) for path in paths]
     target = new_file(output, args.force, files)
-    reading = Reading.of(args)
     clips = [read_told([file], reading)[0][0] for file in files]
+    if trained is not None and len(clips) == 2:
+        clips[1] = alongside(*clips)
     write_view(target, clips, [file.stem for file in files], None if args.no_labels else reading)
     wrote(target)
+
+
+def alongside(made: Clip, reference: Clip) -> Clip:
+    """The stretch of a reference that a synthesis went on along: from the frame most like its first. All of the reference
+    where none is like it."""
+    if reference.skeleton.names != made.skeleton.names or not len(made) or not len(reference):
+        return reference
+    apart = np.linalg.norm(reference.positions() - made[:1].positions(), axis=-1).mean(axis=-1)
+    start = int(np.argmin(apart))
+    return reference[start : start + len(made)] if apart[start] < ALIKE else reference
 
 
 def write_view(path, clips, titles, reading: Reading | None) -> None:

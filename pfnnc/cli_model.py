@@ -10,6 +10,7 @@ import numpy as np
 
 from ._files import written_whole
 from ._recipes import recipe_of
+from ._split import by_content, marks_of_clip
 from .bvh import save_bvh
 from .bvh_file import unique_names
 from .cli_read import (
@@ -269,15 +270,15 @@ def _held_out(takes: list[Take], names: list[str]) -> list[Take]:
     if not names and len(takes) >= 4:
         held = [takes[-1]]
         note(f"note: {takes[-1].path.name} is held out as the reference; --holdout names others")
-    for take in takes:  # the same recording under another name would leak
-        if take not in held and any(_same_motion(take.clip, other.clip) for other in held):
-            held.append(take)
-            note(f"note: {take.path.name} is the same motion as one that is held out, and is held out too")
+    named = set(map(id, held))
+    for group in by_content([marks_of_clip(take.clip) for take in takes]):
+        same = [takes[i] for i in sorted(group.clips)]
+        more = [take for take in same if id(take) not in named]
+        if len(more) < len(same):  # a copy or mirror image of what is held out would leak
+            held += more
+            for take in more:
+                note(f"note: {take.path.name} is the same motion as one that is held out, or its mirror image: held out too")
     return held
-
-
-def _same_motion(a: Clip, b: Clip) -> bool:
-    return len(a) == len(b) and np.array_equal(a.rotations, b.rotations) and np.array_equal(a.root_positions, b.root_positions)
 
 
 # ---- synth, eval

@@ -229,7 +229,10 @@ def _rate(clip: Clip, flat: np.ndarray, feet) -> Suggestion:
         return Suggestion(clip.fps, f"{said}, as people's do", True)
     near = [rate for rate in USUAL_RATES if abs(math.log(rate / likely)) < 0.3]
     rate = near[0] if near else min(USUAL_RATES, key=lambda rate: abs(math.log(rate / likely)))
-    return Suggestion(rate, f"{said}, people's take about {np.median(seconds):.1f} s: is the rate right?", False)
+    said = f"{said}, people's take about {np.median(seconds):.1f} s"
+    if 1 / 1.5 < rate / clip.fps < 1.5:  # no usual rate explains it: short quick steps, not a wrong header
+        return Suggestion(clip.fps, f"{said}, which no other usual rate would explain", False)
+    return Suggestion(rate, f"{said}: is the rate right?", False)
 
 
 def _gait_cycles(skeleton: Skeleton, flat: np.ndarray, feet) -> tuple[np.ndarray, np.ndarray]:

@@ -406,11 +406,23 @@ class MotionModel:
         """A start at the model's frame rate, its last frame kept."""
         if not isinstance(start, Clip):
             raise TypeError(f"start must be a Clip, got {type(start).__name__}")
+        self._check_size(start)
         if abs(start.fps - self.fps) > 1e-6 * self.fps and len(start):
             start = start[::-1].resample(self.fps)[::-1]
         if len(start) < self.input_len:
             raise ValueError(f"start must have at least {self.input_len} frames at {self.fps:g} a second, got {len(start)}")
         return start
+
+    def _check_size(self, start: Clip) -> None:
+        """No person is twice as large as another: such bones are in another unit."""
+        shared = [name for name in self.skeleton.names[1:] if name in start.skeleton.names]
+        ours, theirs = (
+            float(np.linalg.norm(skeleton.offsets[[skeleton.index(name) for name in shared]], axis=1).sum())
+            for skeleton in (self.skeleton, start.skeleton)
+        )
+        if ours > 0 and not 0.5 * ours <= theirs <= 2 * ours:
+            unit = f": load_bvh(..., scale={ours / theirs:.3g})?" if theirs > 0 else ""
+            raise ValueError(f"start must have bones as long as the model's, got {theirs / ours:.3g} times their length{unit}")
 
     def _start(self, start: Clip, phase) -> tuple[np.ndarray, float, np.ndarray, float]:
         """Rows of features of a clip's last frames, phase, place and yaw of the last."""

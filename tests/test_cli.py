@@ -187,6 +187,28 @@ def test_the_same_motion_under_another_name_is_held_out_too(capsys, clips, tmp_p
     assert len(json.loads((tmp_path / "out" / "train.json").read_text())["clips"]) == 1
 
 
+@pytest.mark.parametrize("named", [["--holdout", "walk3"], []])
+def test_the_mirror_image_of_what_is_held_out_is_held_out_too(capsys, clips, tmp_path, named):
+    for name in ("walk0", "walk1", "walk3"):
+        (tmp_path / f"{name}.bvh").write_bytes((clips / f"{name}.bvh").read_bytes())
+    save_bvh(tmp_path / "walk3_mirror.bvh", load_bvh(clips / "walk3.bvh").mirror())
+    shown = run(capsys, "train", tmp_path, "-o", tmp_path / "out", *named, *QUICK)
+    assert "or its mirror image: held out too" in shown.err
+    settings = json.loads((tmp_path / "out" / "train.json").read_text())
+    assert [Path(path).stem for path in settings["clips"]] == ["walk0", "walk1"]
+
+
+def test_view_of_a_folder_begins_where_the_synthesis_went_on(capsys, trained, monkeypatch):
+    shown = []
+    monkeypatch.setattr("pfnnc.viewer.write_page", lambda path, clips, **_: shown.extend(clips))
+    run(capsys, "synth", trained, "--seconds", 1, "--at", 1.5, "--force")
+    run(capsys, "view", trained, "--force")
+    made, reference = shown
+    assert made.fps == reference.fps == 30 and len(made) == len(reference) == 30
+    whole = load_bvh(trained / "reference.bvh")
+    assert np.abs(reference.root_positions[0] - whole.root_positions[45]).max() < 0.15  # hardly trained
+
+
 def test_phases_from_files_beside(capsys, clips, tmp_path):
     (tmp_path / "walk0.bvh").write_bytes((clips / "walk0.bvh").read_bytes())
     (tmp_path / "walk1.bvh").write_bytes((clips / "walk1.bvh").read_bytes())

@@ -60,6 +60,11 @@ def test_rate(true, header):
     assert ("is the rate right?" in rate.reason) is wrong and "a gait cycle of" in rate.reason
 
 
+def test_short_quick_steps_are_no_wrong_rate():
+    rate = describe(walker(cycle=0.6, stride=0.8)).rate
+    assert rate.value == 30 and not rate.sure and "no other usual rate would explain" in rate.reason
+
+
 def test_what_does_not_walk_says_nothing_of_the_rate():
     still = walker(stride=0.0)
     for clip in (still, still[:1], still[:0], walker(seconds=0.5)):

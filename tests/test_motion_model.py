@@ -65,6 +65,23 @@ def test_synthesis_goes_on_from_the_last_frame(model, walk):
     assert len(clip) == 20 and np.isfinite(clip.positions()).all()
 
 
+@pytest.mark.parametrize("scale", [100.0, 17.7, 2.54, 0.01])
+@pytest.mark.parametrize("use", ["character", "synthesize", "evaluate"])
+def test_a_start_in_another_unit_is_told(controller, walk, scale, use):
+    clip, told = walk.clip, f"start must have bones as long as.*got {scale:.3g} times.*scale={1 / scale:.3g}"
+    skeleton = Skeleton(clip.skeleton.names, clip.skeleton.parents, clip.skeleton.offsets * scale)
+    odd = Clip(skeleton, clip.root_positions * scale, clip.rotations, clip.fps)
+    arguments = {"character": (odd[:40],), "synthesize": (odd[:40], 5), "evaluate": (odd,)}[use]
+    with pytest.raises(ValueError, match=told):
+        getattr(controller, use)(*arguments)
+
+
+def test_a_child_may_be_a_start(controller, walk):
+    clip = walk.clip
+    skeleton = Skeleton(clip.skeleton.names, clip.skeleton.parents, clip.skeleton.offsets * 0.7)
+    controller.character(Clip(skeleton, clip.root_positions * 0.7, clip.rotations, clip.fps)[:40])
+
+
 def test_characters_equal_syntheses(model, walk):
     start, phase = walk.clip[:40], float(walk.phase[39])
     result = model.synthesize(start, 10, phase=phase)
