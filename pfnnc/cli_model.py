@@ -223,7 +223,7 @@ def gather(files: list[Path], reading: Reading, rate: float, phases: str = "auto
             note(f"left out: {path}: no gait was found in it")
             continue
         for jump in root_jumps(clip):
-            note(f"note: {path.name}: {jump}; windows over it are learnt from too, so cut the file there")
+            note(f"note: {path.name}: {jump}; what has no phase there is left out, see `pfnnc phase`")
         takes.append(Take(path, *resampled(clip, phase, rate)))
     if not takes:
         raise Failure("no clip has a gait to learn; `pfnnc inspect` tells whether scale and rate are right")
