@@ -563,6 +563,26 @@ def test_large_batches_are_exact_whatever_way_they_go(kernel, kernels, beta, dty
     assert np.isnan(with_nan[17]).all() and np.array_equal(np.delete(with_nan, 17, 0), np.delete(y, 17, 0))
 
 
+@pytest.mark.parametrize(
+    ("kernel", "kernels", "beta"),
+    [("rbf", 8, 8), ("cyclic", 8, 8), ("cyclic", 10, 3), ("cyclic", 16, 14.9), ("cyclic", 16, 32), ("rbf", 14, 0.3)],
+)
+def test_many_rows_at_the_end_of_a_segment_are_exact(kernel, kernels, beta):
+    """The short cut's blends fit worst at the ends of segments, and a crowd that starts together stands in one place."""
+    model = SimplifiedPFNN(64, 32, hidden=64, n_kernels=kernels, beta=beta, kernel=kernel, activation="elu", init="he", seed=0)
+    x = np.random.default_rng(0).standard_normal((256, 64)).astype("f4")
+    for at in (0.0, 1 / 16, 1 / 12, 1 / 8, 0.25, 1 / 3, 0.5, 0.75, np.nextafter(1, 0)):
+        phase = np.full(256, at)
+        close(model(x, phase), reference.forward(model, x, phase), 1e-6)
+
+
+def test_masked_arrays_are_refused_in_every_type():
+    model, x, phase = SimplifiedPFNN(4, 2, hidden=8, seed=0), np.ones((3, 4), "f4"), np.zeros(3)
+    for wrong in ((x, np.ma.array(phase, mask=[0, 1, 0])), (np.ma.array(x, mask=x > 0), phase)):
+        with pytest.raises(ValueError, match="must have no masked elements"):
+            model(*wrong)
+
+
 @pytest.mark.parametrize("rows", [128, 200, 700])
 def test_phases_that_stand_together_take_a_short_cut(rows):
     """A crowd in one place of the cycle, some in others, some alone: segments that pay, and a rest that does not."""

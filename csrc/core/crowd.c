@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#define PI 3.14159265358979323846
 enum { SAMPLES = 65, SWEEPS = 30 };
 
 /* Turn columns p and q of the symmetric matrix and of the basis so that matrix[p][q] becomes 0 (Jacobi). */
@@ -58,9 +59,10 @@ static void eigenvectors(double *basis, double *matrix, int n)
     }
 }
 
+/* What a basis leaves of a sample's shares, as a part of them: about what the sum of so many products is wrong by. */
 static double residual(const double *share, const double *basis, int n, int rank)
 {
-    double rest[PFNN_MAX_KERNELS], worst = 0;
+    double rest[PFNN_MAX_KERNELS], left = 0, all = 0; /* squares */
     memcpy(rest, share, (size_t)n * sizeof *rest);
     for (int j = 0; j < rank; j++) {
         double sum = 0;
@@ -69,9 +71,11 @@ static double residual(const double *share, const double *basis, int n, int rank
         for (int k = 0; k < n; k++)
             rest[k] -= sum * basis[j * n + k];
     }
-    for (int k = 0; k < n; k++)
-        worst = fabs(rest[k]) > worst ? fabs(rest[k]) : worst;
-    return worst;
+    for (int k = 0; k < n; k++) {
+        left += rest[k] * rest[k];
+        all += share[k] * share[k];
+    }
+    return all > 0 ? sqrt(left / all) : 0;
 }
 
 /*
@@ -122,8 +126,8 @@ static double basis_within(double *basis, const pfnn_net_config *config, int32_t
 
     for (int s = 0; s < segments && worst <= limit; s++, basis += (int64_t)2 * rank * n) {
         memset(matrix, 0, (size_t)(n * n) * sizeof *matrix);
-        for (int i = 0; i < SAMPLES; i++) {
-            double phase = (s + (double)i / (SAMPLES - 1)) / segments;
+        for (int i = 0; i < SAMPLES; i++) { /* closer at the ends, where a basis of even samples fits worst (Chebyshev) */
+            double phase = (s + 0.5 - 0.5 * cos(PI * i / (SAMPLES - 1))) / segments;
             pfnn_phase_shares(share, NULL, config, &phase, 1, NULL);
             for (int a = 0; a < n; a++)
                 for (int b = 0; b < n; b++)

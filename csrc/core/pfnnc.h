@@ -575,8 +575,8 @@ typedef struct pfnn_net_config {
 /*
  * A crowd's short cut. Phase is cut into segments; within one, the K shares lie near a space of fewer dimensions:
  * a(p) = blends^T (shares a(p)), so that `rank` blended matrices do the work of K. Each of them has a kernel of its own,
- * whole, and parts of those that are no blend's own. Batches of many rows are sorted by segment. What is lost is the
- * residual that `pfnn_crowd_basis` gives, times the largest output of a kernel.
+ * whole, and parts of those that are no blend's own. Batches of many rows are sorted by segment. What is lost of a layer's
+ * output is about the part that `pfnn_crowd_basis` gives.
  */
 typedef struct pfnn_crowd {
     int32_t segments, rank;
@@ -644,8 +644,8 @@ PFNN_API int64_t pfnn_net_half_count(const pfnn_net_config *config);
 PFNN_API pfnn_status pfnn_net_narrow(pfnn_net *net, uint16_t *memory, pfnn_error *error);
 
 /*
- * The best basis of so many dimensions for each segment, (segments, 2, rank, kernels); returns the largest error of a
- * share. `pfnn_crowd_build` blends a float32 network's matrices in `memory` of `pfnn_crowd_count` floats and fills
+ * The best basis of so many dimensions for each segment, (segments, 2, rank, kernels); returns the largest part
+ * of a phase's shares that is outside of it (Euclidean norms). `pfnn_crowd_build` blends a float32 network's matrices in `memory` of `pfnn_crowd_count` floats and fills
  * `nets`, one a segment.
  */
 PFNN_API double pfnn_crowd_basis(double *basis, const pfnn_net_config *config, int32_t segments, int32_t rank);

@@ -141,8 +141,9 @@ static void *own(Network *self, int which, int64_t count, size_t size)
     return memory + ((64 - ((uintptr_t)memory & 63)) & 63);
 }
 
-/* How large a share's error may be where the core takes the short cut by itself: that of float32 sums. */
-static const double CROWD_ERROR = 1e-7;
+/* What may be left of a row's shares, as a part of them, where the core takes the short cut by itself: little beside
+ * what float32 sums lose. */
+static const double CROWD_ERROR = 2e-7;
 enum { CROWD_FEW = 128, CROWD_MOST_KERNELS = 16 };
 
 /*
@@ -215,7 +216,7 @@ const pfnn_net *pfnnc_network(PyObject *object)
 
 static bool is_plain(PyObject *object, int dimensions)
 {
-    if (!PyArray_Check(object))
+    if (!PyArray_CheckExact(object)) /* a masked array is none */
         return false;
     PyArrayObject *array = (PyArrayObject *)object;
     return (PyArray_TYPE(array) == NPY_FLOAT || PyArray_TYPE(array) == NPY_DOUBLE) && PyArray_ISALIGNED(array) &&
