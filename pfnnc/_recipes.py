@@ -188,6 +188,8 @@ def check_clips(clips) -> list[Clip]:
     for i, clip in enumerate(clips):
         if not isinstance(clip, Clip):
             raise TypeError(f"clips[{i}] must be a Clip, got {type(clip).__name__}")
+        if not len(clip):
+            raise ValueError(f"clips[{i}]{_named(clip)} must have frames, got none")
         first = clips[0]
         if abs(clip.fps - first.fps) > 1e-6 * first.fps:
             raise ValueError(

@@ -24,6 +24,7 @@ __all__ = ["Controller", "Pose"]
 
 LONGEST = 10.0  # seconds that one call may go on
 MOST_FPS = 10_000.0  # so that these are not endless frames
+LONGEST_HALFLIFE = 3600.0  # seconds: beyond, a spring's sums lose the digits that move it
 STATE, STATE_MAGIC = struct.Struct("<8sQI"), b"PFNNCON2"
 
 
@@ -125,10 +126,10 @@ class Controller:
             missing = "this character knows none: pass skeleton=" if skeleton is None else f"got {type(skeleton).__name__}"
             raise TypeError(f"skeleton must be a Skeleton, {missing}")
         self._spec.joint_indices(self._skeleton)
-        self._frame = 1 / _check.number(character.fps if fps is None else fps, "fps", above=0, most=MOST_FPS)
+        self._frame = 1 / _check.number(character.fps if fps is None else fps, "fps", least=1, most=MOST_FPS)
         self._settings = (
-            _check.number(velocity_halflife, "velocity_halflife", above=0),
-            _check.number(facing_halflife, "facing_halflife", above=0),
+            _check.number(velocity_halflife, "velocity_halflife", above=0, most=LONGEST_HALFLIFE),
+            _check.number(facing_halflife, "facing_halflife", above=0, most=LONGEST_HALFLIFE),
             _check.number(leash, "leash", least=0),
             _check.number(max_speed, "max_speed", least=0),
             _check.number(trust, "trust", least=0, most=1),
@@ -136,7 +137,7 @@ class Controller:
         self._times = np.array(self._spec.control.times, np.float64)
         self._lock = (
             _check.number(lock_radius, "lock_radius", least=0),
-            _check.number(lock_halflife, "lock_halflife", above=0),
+            _check.number(lock_halflife, "lock_halflife", above=0, most=LONGEST_HALFLIFE),
         )
         self._locking = _check.flag(lock_feet, "lock_feet")
         if self._locking and not self._spec.contacts:
@@ -217,7 +218,7 @@ class Controller:
 
     def state(self) -> bytes:
         """Everything that changes from tick to tick, for `restore`."""
-        parts = [self._control, self._wanted, np.array([self._ahead, float(self._foreseen is not None)])]
+        parts = [self._control, self._wanted, np.array([self._frame, self._ahead, float(self._foreseen is not None)])]
         parts += [self._features.astype(np.float64)]
         parts += [np.zeros((len(self._wanted[self._times > 0]), 4)) if self._foreseen is None else self._foreseen]
         for pose in (self._before, self._now):
@@ -239,6 +240,8 @@ class Controller:
         if magic != STATE_MAGIC or length != len(own) or zlib.crc32(own) != checksum:
             raise ValueError("state is no state of such a Controller, or it is damaged")
         numbers = np.frombuffer(own, "<f8").astype(np.float64)
+        if numbers[self._control.size + self._wanted.size] != self._frame:
+            raise ValueError(f"state is of a Controller of other fps than {1 / self._frame:g}")
         self._character.restore(state[size:])
         at = 0
 
@@ -249,7 +252,7 @@ class Controller:
             return numbers[at - size : at].reshape(shape).copy()
 
         self._control, self._wanted = take(self._control.shape), take(self._wanted.shape)
-        ahead, has = take(2)
+        _, ahead, has = take(3)
         self._ahead, self._features = float(ahead), take(self._features.shape).astype(self._features.dtype)
         foreseen = take((int((self._times > 0).sum()), 4))
         self._foreseen = foreseen if has else None

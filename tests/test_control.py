@@ -366,6 +366,23 @@ def test_state_and_restore(model, start):
             controller.restore(None)
 
 
+def test_a_state_of_other_fps_is_refused(model, start):
+    controller, other = controller_of(model, start), controller_of(model, start, fps=60)
+    controller.step(0.021, (1.0, 0.5))
+    before = other.state()
+    with pytest.raises(ValueError, match="state is of a Controller of other fps than 60"):
+        other.restore(controller.state())
+    assert other.state() == before
+
+
+@pytest.mark.parametrize("option", ["velocity_halflife", "facing_halflife", "lock_halflife"])
+def test_endless_halflives_are_refused(model, start, option):
+    with pytest.raises(ValueError, match=f"{option} must be at most 3600"):
+        controller_of(model, start, **{option: 1e8})
+    with pytest.raises(ValueError, match="fps must be at least 1"):
+        controller_of(model, start, fps=1e-320)
+
+
 def test_foot_locking_changes_the_poses_only(model, start):
     plain, locked = controller_of(model, start), controller_of(model, start, lock_feet=True)
     for _ in range(30):

@@ -285,6 +285,7 @@ def test_wrong_training_input_is_named(walk, turn):
         (dict(epochs=-1), ValueError, "epochs"),
         (dict(epochs=1.5), TypeError, "epochs"),
         (dict(max_seconds=-1), ValueError, "max_seconds"),
+        (dict(clips=[clip, clip[:0]], phases=[phase, phase[:0]]), ValueError, r"clips\[1\].* must have frames, got none"),
         (dict(max_seconds="1"), TypeError, "max_seconds"),
         (dict(seed=-1), ValueError, "seed"),
         (dict(seed=None), TypeError, "seed"),
