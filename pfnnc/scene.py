@@ -41,7 +41,8 @@
     folder = "out"                        # relative to the scene file
     checkpoint = true                     # keep checkpoint.pfnnc there and resume from it
 
-Every key but ``clips.files`` may be left out. A key that does not exist, or a value that is wrong, is an error that
+Every key but ``clips.files`` may be left out, and is then as the preset has it: the values above are examples, not a recipe.
+A key that does not exist, or a value that is wrong, is an error that
 names the file and the key.
 """
 
