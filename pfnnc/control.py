@@ -218,7 +218,7 @@ class Controller:
 
     def state(self) -> bytes:
         """Everything that changes from tick to tick, for `restore`."""
-        parts = [self._control, self._wanted, np.array([self._frame, self._ahead, float(self._foreseen is not None)])]
+        parts = [np.array([self._frame, self._ahead, float(self._foreseen is not None)]), self._control, self._wanted]
         parts += [self._features.astype(np.float64)]
         parts += [np.zeros((len(self._wanted[self._times > 0]), 4)) if self._foreseen is None else self._foreseen]
         for pose in (self._before, self._now):
@@ -240,10 +240,11 @@ class Controller:
         if magic != STATE_MAGIC or length != len(own) or zlib.crc32(own) != checksum:
             raise ValueError("state is no state of such a Controller, or it is damaged")
         numbers = np.frombuffer(own, "<f8").astype(np.float64)
-        if numbers[self._control.size + self._wanted.size] != self._frame:
+        frame, ahead, has = numbers[:3]
+        if frame != self._frame:
             raise ValueError(f"state is of a Controller of other fps than {1 / self._frame:g}")
         self._character.restore(state[size:])
-        at = 0
+        at = 3
 
         def take(shape):
             nonlocal at
@@ -252,7 +253,6 @@ class Controller:
             return numbers[at - size : at].reshape(shape).copy()
 
         self._control, self._wanted = take(self._control.shape), take(self._wanted.shape)
-        _, ahead, has = take(3)
         self._ahead, self._features = float(ahead), take(self._features.shape).astype(self._features.dtype)
         foreseen = take((int((self._times > 0).sum()), 4))
         self._foreseen = foreseen if has else None
